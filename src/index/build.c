@@ -250,7 +250,10 @@ load_in_ranges(Leader *leader, uint32 ranges)
 	gpusort_load_above(build);
 }
 
-/* Loads the rows, which so many ranges have in order.  Errors: rows are lost, those of the load. */
+/*
+ * Loads the rows, which so many ranges have in order.  Each has been verified when it was read; that each was loaded
+ * once is known at the end.  Errors: rows are lost, or are others than those that were put; those of the load.
+ */
 static void
 load(Leader *leader, uint32 ranges, uint64 rows)
 {
@@ -261,11 +264,11 @@ load(Leader *leader, uint32 ranges, uint64 rows)
 		load_in_ranges(leader, ranges);
 	else
 		load_rows(leader, ranges);
-	if (!gpusort_joint_sorts_verify(&build->sorts, &failure))
-		gpusort_sort_report_lost(true, &failure);
 	if (pg_atomic_read_u64(&build->shared->loaded) != rows)
-		elog(ERROR, "index \"%s\" has " UINT64_FORMAT " tuples and not " UINT64_FORMAT,
-			 RelationGetRelationName(build->index), pg_atomic_read_u64(&build->shared->loaded), rows);
+		(void) gpusort_failure_set(&failure, GPUSORT_REASON_VERIFY, UINT64_FORMAT " tuples were loaded of " UINT64_FORMAT,
+								   pg_atomic_read_u64(&build->shared->loaded), rows);
+	if (failure.reason != GPUSORT_REASON_NONE || !gpusort_joint_sorts_verify(&build->sorts, &failure))
+		gpusort_sort_report_lost(true, &failure);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
 }
 

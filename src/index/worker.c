@@ -37,6 +37,7 @@ gpusort_build_create_sort(GpuSortBuild *build, bool progress)
 	build->sort = gpusort_sort_create(&build->rows->rows, &build->source.source, build->order.columns, build->order.count);
 	build->sort->estimated_rows = build->shared->rows;
 	build->sort->estimated_width = build->shared->width;
+	build->sort->stays = true;
 	build->joint = gpusort_joint_sort_create(build->sort, build->order.count - 1); /* equal keys are in one range */
 	build->sorts.bordered = true;
 	gpusort_joint_sorts_add(&build->sorts, build->joint);

@@ -134,7 +134,8 @@ add_whole(GpuSortWhole *sum, const GpuSortWhole *whole)
 
 /*
  * Compares the rows that all processes have read with those that were put, when workers have ended; false, with a
- * reason, if they are others.  Says nothing of a sort of which some rows were read by nobody.
+ * reason, if they are others.  Says nothing of a sort of which some rows were read by nobody, unless all rows are to
+ * stay on disk.
  */
 static bool
 verify_sort(const GpuSortJointSort *own, GpuSortFailure *failure)
@@ -144,7 +145,11 @@ verify_sort(const GpuSortJointSort *own, GpuSortFailure *failure)
 
 	if (own->shared != NULL)
 		add_whole(&whole, &own->shared->whole);
-	return whole.rows != expected->rows || gpusort_reader_check_whole(expected, &whole, failure);
+	if (whole.rows == expected->rows)
+		return gpusort_reader_check_whole(expected, &whole, failure);
+	return !own->sort->stays ||
+		gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, UINT64_FORMAT " rows were read of " UINT64_FORMAT, whole.rows,
+							expected->rows);
 }
 
 /* Compares so for all sorts. */

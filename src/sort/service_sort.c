@@ -31,6 +31,13 @@ release_job_slot(void *arg)
 	service->job = NULL;
 }
 
+/* Returns true if each row gets a tail (row_tail.h), whatever memory it is sorted in. */
+static bool
+wants_tails(const GpuSortState *sort)
+{
+	return gpusort_verify_rows || sort->stays;
+}
+
 /* Fills in what the service is asked for, from the planner's estimates. */
 static void
 make_request(const GpuSortState *sort, GpuSortRequest *request)
@@ -42,7 +49,7 @@ make_request(const GpuSortState *sort, GpuSortRequest *request)
 	request->estimated_rows = sort->estimated_rows;
 	request->estimated_bytes = sort->estimated_rows *
 		(gpusort_row_bytes(sort->estimated_width) + sort->keys->words * sizeof(uint64) + sizeof(uint32) +
-		 (gpusort_verify_rows ? gpusort_tail_bytes(sort->keys->words) : 0));
+		 (wants_tails(sort) ? gpusort_tail_bytes(sort->keys->words) : 0));
 	/* Where the keys' order is to be verified all rows must be: what is left out may belong to the first. */
 	request->limit = sort->service.check_order ? 0 : sort->bound;
 	request->spill = gpusort_spill;
@@ -112,7 +119,7 @@ gpusort_service_sort_begin(GpuSortState *sort, GpuSortFailure *failure)
 		service->ties = create_ties(sort);
 		figures->engine = gpusort_client_engine(service->client);
 		strlcpy(figures->device, gpusort_client_device(service->client), sizeof(figures->device));
-		figures->verified = gpusort_verify_rows || !gpusort_client_has_ecc(service->client);
+		figures->verified = wants_tails(sort) || !gpusort_client_has_ecc(service->client);
 		figures->ms.queue = gpusort_client_queue_ms(service->client);
 		gpusort_shared_job_begun(service->job, figures->engine, figures->device);
 		gpusort_writer_init(&service->writer, service->client, sort->keys, &sort->rows->overflow, service->job,

@@ -119,6 +119,7 @@ typedef struct GpuSortState
 	GpuSortPeers *peers;    /* NULL: no other process puts rows */
 	uint64 bound;           /* only so many rows are wanted; 0: all */
 	uint64 offset;          /* so many of them need not be given out; before perform, and before rewind */
+	bool stays;             /* what is made of the rows stays on disk: they are verified, whatever the settings say */
 
 	/* for a sort whose rows several processes read, parallel/'s: */
 	int readers;               /* so many processes, if all start; 0: it is not one */

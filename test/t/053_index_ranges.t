@@ -13,6 +13,7 @@ plan skip_all => 'no service with fault points: make gpusortd-faults' unless -x 
 my $node = GpuSortNode->new('main');
 $node->init(
 	conf => [ 'wal_level = replica', 'gpusort.index_builds = on', 'gpusort.force = on', 'gpusort.log_decisions = on',
+		'gpusort.verify_rows = off',
 		'autovacuum = off', 'max_parallel_workers = 8', 'max_worker_processes = 12', 'max_parallel_maintenance_workers = 2',
 		'min_parallel_table_scan_size = 0' ]);
 $node->own_module(gpusortd => $fault_service);
