@@ -301,7 +301,8 @@ for my $sql ('CREATE INDEX none_1 ON d (k); CREATE INDEX none_2 ON d (m)', 'REIN
 	my $table = $sql =~ /none/ ? 'd' : 'c';
 	my $from = length $node->log_text;
 
-	is(with_builds('on', "ALTER TABLE $table SET (parallel_workers = 0); $sql; ALTER TABLE $table RESET (parallel_workers)"),
+	is(with_builds('on',
+		"ALTER TABLE $table SET (parallel_workers = 0); $sql; ALTER TABLE $table RESET (parallel_workers)"),
 		'', "without workers: $sql");
 	ok(built($_, $from), "without workers: $_ by gpusort") for $sql =~ /none/ ? ('none_1', 'none_2') : ('c_pkey',
 		'c_later');
@@ -352,7 +353,8 @@ for my $statement ('SET max_parallel_maintenance_workers = 3', 'SET LOCAL max_pa
 			DO \$\$ BEGIN RAISE NOTICE 'in the end %', current_setting('max_parallel_maintenance_workers'); END \$\$;
 			DROP INDEX of_note; ALTER TABLE small DROP CONSTRAINT small_k_key});
 	}
-	like($seen[0], qr/ddl_command_start sees 0.*expression sees \d.*in the end \d/s, "$statement by a trigger: users' code sees the setting");
+	like($seen[0], qr/ddl_command_start sees 0.*expression sees \d.*in the end \d/s,
+		"$statement by a trigger: users' code sees the setting");
 	is($seen[1], $seen[0], 'and the same with builds by gpusort');
 }
 $node->safe_psql('postgres', 'DROP EVENT TRIGGER sets_start; DROP EVENT TRIGGER sets_end; DROP TABLE small, seen');

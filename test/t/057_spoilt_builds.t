@@ -29,7 +29,8 @@ $node->safe_psql('postgres', q{
 });
 
 my @indexes = ('INDEX spoilt ON d (k)', 'INDEX spoilt ON d (few)', 'INDEX spoilt ON d (m COLLATE "C")',
-	'UNIQUE INDEX spoilt ON d (i)', 'INDEX spoilt ON d (m COLLATE "C", k) INCLUDE (few)', 'INDEX spoilt ON d (few DESC, k)');
+	'UNIQUE INDEX spoilt ON d (i)', 'INDEX spoilt ON d (m COLLATE "C", k) INCLUDE (few)',
+	'INDEX spoilt ON d (few DESC, k)');
 my @faults = qw(drop_row drop_row_and_bytes insert_row duplicate_row swap_rows flip_bit flip_bit flip_header flip_end
 	lost_tie false_tie other_chunk chunk_again send_twice more_rows grant_twice);
 my (%count, @bad);
