@@ -32,7 +32,7 @@ use File::Temp ();
 use GpuSortSession;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(wait_until $engine $fault_service);
+our @EXPORT = qw(in_time wait_until $engine $fault_service);
 our $engine = $ENV{GPUSORT_TEST_ENGINE} || 'host';
 # the service with fault points: make gpusortd-faults
 our $fault_service = realpath(dirname(__FILE__) . '/../..') . '/build-faults/gpusortd';
@@ -186,7 +186,7 @@ sub kill_postmaster
 	my ($self) = @_;
 
 	$self->kill9;
-	my $gone = wait_until(sub { !$self->processes }, 5);
+	my $gone = wait_until(sub { !$self->processes });
 	# where nobody collects the dead process, its lock files would keep the next server from starting
 	unlink $self->data_dir . '/postmaster.pid', glob($self->host . '/.s.PGSQL.*') if $gone;
 	return $gone;
@@ -306,6 +306,14 @@ sub method
 	my $radix = $engine eq 'cuda' && $text !~ /^host$/m ? 'gpu radix' : 'cpu radix';
 	return $text !~ /GpuSort/ ? 'native' : $text =~ /Sort Method: $radix/ ? 'radix' : $text =~ /fallback/ ? 'fallback'
 		: $text;
+}
+
+# A guard against hanging, and nothing else: a machine that is ten times slower keeps it.  What is to be quick is
+# told by what only the quick way gives.
+sub in_time
+{
+	my ($start, $name) = @_;
+	return Test::More::cmp_ok(time - $start, '<', $PostgreSQL::Test::Utils::timeout_default, $name);
 }
 
 # Polls a condition that comes true in time; returns its last value.

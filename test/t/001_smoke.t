@@ -33,7 +33,7 @@ SKIP:
 unlike($node->log_text, qr/ (?:ERROR|FATAL|PANIC):/, 'no error in the log');
 
 ok($node->stop, 'the server stops');
-ok(wait_until(sub { !$node->processes }, 5), 'no process is left');
+ok(wait_until(sub { !$node->processes }), 'no process is left');
 is(join(' ', glob $node->data_dir . '/pg_stat_tmp/gpusort*'), '', 'nor a file of theirs');
 
 # a second server beside the first, and the first again
@@ -44,7 +44,7 @@ $other->start;
 ok($node->wait_service && $other->wait_service, 'two servers, each with a service');
 is(join(' ', map { scalar $_->services } $node, $other), '1 1', 'of its own');
 ok($node->stop('immediate'), 'one stops at once');
-ok(wait_until(sub { !$node->processes }, 5), 'with all of its processes');
+ok(wait_until(sub { !$node->processes }), 'with all of its processes');
 is($other->method, 'radix', 'the other is not concerned');
 $node->start;
 ok($node->wait_service, 'the service comes up again after an immediate stop');

@@ -27,10 +27,10 @@ for my $i (1 .. 5)
 # each that waited for it would take two seconds
 cmp_ok(time - $start, '<', 8, 'and without much waiting');
 like($node->method, qr/^(?:fallback|native)$/, 'by PostgreSQL itself');
-ok(wait_until(sub { $node->log_lines(qr/LOG:.*(?:sort service|gpusort)/) }, 10), 'the log tells');
+ok(wait_until(sub { $node->log_lines(qr/LOG:.*(?:sort service|gpusort)/) }), 'the log tells');
 sleep 1.5;
 cmp_ok(scalar $node->log_lines(qr/(?:LOG|WARNING):/), '<', 40, 'but not at every moment');
-ok(wait_until(sub { $node->services == 0 }, 10), 'none of those that were tried has stayed');
+ok(wait_until(sub { $node->services == 0 }), 'none of those that were tried has stayed');
 unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'the server did not restart');
 
 # the obstacle gone
@@ -66,14 +66,14 @@ $node->safe_psql('postgres', qq{
 	END \$\$;
 });
 $node->reload;
-ok(wait_until(sub { $node->safe_psql('postgres', 'SHOW gpusort.host_memory') eq $memory }, 10), "a limit of $memory");
+ok(wait_until(sub { $node->safe_psql('postgres', 'SHOW gpusort.host_memory') eq $memory }), "a limit of $memory");
 $node->wait_service;
 my $text;
 ok(wait_until(sub {
 	$text = $node->safe_psql('postgres',
 		"SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM surprise($count) ORDER BY k, id");
 	return $text =~ /Sort Method: fallback: tuplesort/;
-}, 20), 'a sort of more falls back') or diag $text;
+}), 'a sort of more falls back') or diag $text;
 like($text, qr/Fallback Reason: .*gpusort\.(?:host|device)_memory/, 'and names the setting');
 for my $order ('k, id', 's COLLATE "C" DESC')
 {
@@ -96,7 +96,7 @@ is($node->method, 'radix', 'a small sort fits');
 like($node->safe_psql('postgres', 'SET gpusort.force = on; SET gpusort.log_decisions = on; EXPLAIN SELECT * '
 	. 'FROM generate_series(1, 100000000) i ORDER BY i DESC'),
 	 qr/^ *(?:Sort|->  Sort)/m, 'one that the planner knows to be too large is not tried');
-ok(wait_until(sub { $node->log_lines(qr/gpusort: not used: .*gpusort\.(?:host|device)_memory/) }, 5),
+ok(wait_until(sub { $node->log_lines(qr/gpusort: not used: .*gpusort\.(?:host|device)_memory/) }),
 	'and the log names the setting');
 
 done_testing;

@@ -41,7 +41,7 @@ for my $name (sort keys %query)
 }
 
 # pg_cancel_backend, while rows are ingested slowly and while a client does not fetch
-$session->send('SELECT count(*) FROM (SELECT i, pg_sleep(0.01) FROM generate_series(1, 5000) i '
+$session->send('SELECT count(*) FROM (SELECT i, pg_sleep(0.01) FROM generate_series(1, 1000000) i '
 	. 'ORDER BY i DESC OFFSET 0) s');
 ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 1 }),
 	'a slow sort is running');
@@ -50,7 +50,7 @@ $node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . '
 my $start = time;
 my ($out, $err) = $session->result;
 like($err, qr/57014/, 'it is cancelled');
-cmp_ok(time - $start, '<', 2, 'at once');
+in_time($start, 'at once');
 $session->run('BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k');
 $session->run('FETCH 10 FROM c');
 $node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . ')');

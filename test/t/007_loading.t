@@ -24,8 +24,8 @@ $_->send("LOAD 'gpusort'; SET gpusort.force = on; $sort") for @sessions;
 is(join(' ', map { ($_->result)[0] } @sessions), join(' ', ($rows) x 8),
 	'eight sessions LOAD it at once: right answers');
 is($node->method, 'native', 'a session that did not is not concerned');
-ok(wait_until(sub { scalar $node->services == 1 }, 10), 'one service was started') or diag $node->log_text;
-ok(wait_until(sub { scalar $node->supervisors == 1 }, 10), 'by one supervisor');
+ok(wait_until(sub { scalar $node->services == 1 }), 'one service was started') or diag $node->log_text;
+ok(wait_until(sub { scalar $node->supervisors == 1 }), 'by one supervisor');
 for my $session (@sessions[ 0, 7 ])
 {
 	like($session->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k'),
@@ -37,7 +37,7 @@ is($node->safe_psql('postgres', "LOAD 'gpusort'; LOAD 'gpusort'; SET gpusort.for
 # it outlives the sessions, and starts again when it was ended
 my ($service) = $node->services;
 kill 'KILL', $service;
-ok(wait_until(sub { my ($pid) = $node->services; $pid && $pid != $service }, 20), 'a killed service is started again');
+ok(wait_until(sub { my ($pid) = $node->services; $pid && $pid != $service }), 'a killed service is started again');
 ok(wait_until(sub { $node->safe_psql('postgres',
 	"LOAD 'gpusort'; SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t "
 		. "ORDER BY k") =~ /radix/ }, 20), 'and sorts');
@@ -49,7 +49,7 @@ is($node->method(extra_params => [qw(-U sorter)]), 'radix', 'session_preload_lib
 is($node->method, 'native', 'and of nobody else');
 $node->safe_psql('postgres', q{ALTER SYSTEM SET session_preload_libraries = 'gpusort'});
 $node->reload;
-ok(wait_until(sub { $node->method eq 'radix' }, 10), 'session_preload_libraries of the server');
+ok(wait_until(sub { $node->method eq 'radix' }), 'session_preload_libraries of the server');
 is($node->safe_psql('postgres', "SET gpusort.force = on; $sort", extra_params => [qw(-U sorter)]), $rows,
 	'an ordinary user sorts');
 
@@ -78,7 +78,7 @@ is($node->safe_psql('postgres', 'SELECT queue_time >= 0 FROM gpusort_stats'), 't
 
 # ends with the server
 ok($node->stop, 'the server stops');
-ok(wait_until(sub { !$node->processes }, 5), 'no process is left');
+ok(wait_until(sub { !$node->processes }), 'no process is left');
 $node->start;
 is($node->safe_psql('postgres', "SET gpusort.force = on; $sort"), $rows, 'after a restart');
 ok($node->wait_service, 'the service comes on demand');

@@ -53,10 +53,13 @@ $cursor->run("BEGIN; DECLARE c CURSOR FOR SELECT id FROM t ORDER BY k, id; MOVE 
 is(pools($cursor), 1, 'a cursor has the pool of the present one');
 
 # they give it back, one within a statement that sorts nothing
-$busy->send('SELECT pg_sleep(16)');
-ok(wait_until(sub { pools($idle) == 0 }, 25), 'an idle session gives the pool back');
-ok(wait_until(sub { pools($busy) == 0 }, 10), 'one that does other things does');
-ok(wait_until(sub { pools($_) == 0 }, 10), 'one that had an error does') for $failed, $off;
+$busy->send('SELECT pg_sleep(3600)');
+ok(wait_until(sub { pools($idle) == 0 }), 'an idle session gives the pool back');
+ok(wait_until(sub { pools($busy) == 0 }), 'one that does other things does');
+ok(!$busy->answered, 'while it does them');
+$node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $busy->backend . ')');
+like(($busy->result)[1], qr/57014/, 'and is cancelled');
+ok(wait_until(sub { pools($_) == 0 }), 'one that had an error does') for $failed, $off;
 is(pools($cursor), 1, 'one with a cursor does not');
 is($cursor->run('FETCH 1 FROM c') . $cursor->run('MOVE 29988 IN c') . $cursor->run('FETCH 1 FROM c'),
 	$node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT id FROM t ORDER BY k, id OFFSET 10 LIMIT 1') . $last,

@@ -99,6 +99,6 @@ $session2->close;
 $start = time;
 ok($idle->stop('fast'), 'a fast stop');
 cmp_ok(time - $start, '<', 8, 'in time');
-ok(wait_until(sub { !$idle->processes }, 5), 'no process is left');
+ok(wait_until(sub { !$idle->processes }), 'no process is left');
 
 done_testing;

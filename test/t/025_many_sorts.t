@@ -33,9 +33,9 @@ sub all_at_once
 
 	$_->send($query) for @sessions;
 	my $queued = wait_until(sub { $node->safe_psql('postgres',
-		q{SELECT count(*) FROM gpusort_jobs WHERE phase = 'queue'}) }, 2);
+		q{SELECT count(*) FROM gpusort_jobs WHERE phase = 'queue'}) || (grep { !$_->answered } @sessions) == 0 && 'none' });
 	my @answers = map { my ($out, $err) = $_->result; $err . $out } @sessions;
-	return ($queued, time - $start, @answers);
+	return ($queued ne 'none', time - $start, @answers);
 }
 
 for my $memory ('1GB', '64MB')

@@ -14,15 +14,15 @@ my $names;	# whether waits have events of their own
 # returns whether one does, and what they wait for.
 sub shows
 {
-	my ($watcher, $condition, $event) = @_;
+	my ($watcher, $condition, $event, $session) = @_;
 	my $expected = 'Extension|' . ($names ? $event : 'Extension');
 	my $seen;
 	my $found = wait_until(sub {
 		$seen = $watcher->run("SELECT DISTINCT wait_event_type, wait_event FROM pg_stat_activity WHERE $condition");
-		return grep { $_ eq $expected } split /\n/, $seen;
-	}, 20);
+		return (grep { $_ eq $expected } split /\n/, $seen) ? 'found' : defined $session && $session->answered && 'answered';
+	});
 
-	return ($found, $seen);
+	return ($found eq 'found', $seen);
 }
 
 # The same as a test, with what they wait for as the diagnosis.
@@ -119,7 +119,7 @@ for my $try (1 .. 3)
 {
 	$session->send('CALL sort_for(6)');
 	kill 'KILL', $service;
-	($found, $seen) = shows($watcher, 'pid = ' . $session->backend, 'GpusortStart');
+	($found, $seen) = shows($watcher, 'pid = ' . $session->backend, 'GpusortStart', $session);
 	$session->result;
 	$service = $node->wait_service($service);
 	last if $found;

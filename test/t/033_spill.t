@@ -92,7 +92,7 @@ same('by an integer', sprintf $digest, $query);
 my @logged = $node->log_text =~ /temporary file: path "base\/pgsql_tmp\/[^"]+", size (\d+)/g;
 ok(@logged, 'log_temp_files tells of the file');
 ok(wait_until(sub { $session->run(q{SELECT temp_bytes > 1000000 AND temp_files > 0 FROM pg_stat_database }
-	. q{WHERE datname = current_database()}) eq 't' }, 20),
+	. q{WHERE datname = current_database()}) eq 't' }),
    'pg_stat_database tells of its bytes');
 is(join(' ', files_left), '', 'and it is gone');
 

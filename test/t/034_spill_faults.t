@@ -71,7 +71,7 @@ sub nothing_left
 		$state = $node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) '
 			. 'FROM gpusort_devices())');
 		return $state eq '0|0' && !files_left() && !open_files();
-	}, 10);
+	});
 	is(join(' ', $state, files_left, open_files), '0|0', "$name: nothing is left");
 	return;
 }
@@ -201,7 +201,7 @@ my $right_gated = $session->run("SET gpusort.enable = off; " . $gated =~ s/gate\
 $holder->run('SELECT pg_advisory_lock(1)');
 $session->send($gated);
 ok(wait_until(sub { scalar(open_files) && $node->safe_psql('postgres',
-	q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }, 20),
+	q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }),
 	'a sort that has written runs waits');
 kill 'KILL', $service;
 ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is killed');
@@ -289,7 +289,7 @@ like($err, qr/invalid value for parameter "gpusort.host_memory": 4.*DETAIL:.*16 
 	'is refused with what can be done');
 $node->append_conf('postgresql.conf', 'gpusort.host_memory = 4MB');
 $node->reload;
-ok(wait_until(sub { $node->log_text =~ /invalid value for parameter "gpusort.host_memory": 4/ }, 10),
+ok(wait_until(sub { $node->log_text =~ /invalid value for parameter "gpusort.host_memory": 4/ }),
 	'also where it is reloaded');
 is($node->method, 'radix', 'and the service goes on');
 $node->stop;

@@ -70,7 +70,7 @@ for ([ 'a sort', '', $query ], [ 'a parallel sort', 'SET max_parallel_workers_pe
 		"$name: the sort has ended");
 	is(join(' ', glob "$small/PG_*/pgsql_tmp/*"), '', "$name: its file is gone");
 	my ($used) = `df --output=used -k $small` =~ /(\d+)\s*$/;
-	ok(wait_until(sub { ($used) = `df --output=used -k $small` =~ /(\d+)\s*$/; $used < 100 }, 10),
+	ok(wait_until(sub { ($used) = `df --output=used -k $small` =~ /(\d+)\s*$/; $used < 100 }),
 		"$name: and its space is free") or diag $used;
 	is($session->run($query), $right, "$name: elsewhere the next is right");
 }

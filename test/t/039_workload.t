@@ -23,11 +23,27 @@ sub run_bench
 	return ($? >> 8, $output);
 }
 
+# What bench/workload is to judge: milliseconds of queries without gpusort, with it, and forced.  The machine may have
+# other things to do.
+sub given_times
+{
+	my ($folder, %times) = @_;
+	open my $file, '>', "$scratch/$folder.times" or die $!;
+	for my $name (sort keys %times)
+	{
+		my %of;
+		@of{qw(off on forced)} = @{ $times{$name} };
+		print $file map { "$name $_ $of{$_}\n" } grep { defined $of{$_} } sort keys %of;
+	}
+	close $file or die $!;
+	return;
+}
+
 # Runs bench/workload on one of the folders, with gpusort chosen wherever it can be.
 sub workload
 {
 	my ($folder, @arguments) = @_;
-	return run_bench('bench/workload', '-k', 1,
+	return run_bench('bench/workload', '-k', 1, '--times', "$scratch/$folder.times",
 		map({ ('-c', $_) } qw(gpusort.setup_cost=0 gpusort.row_cost=0 gpusort.force=on)), @arguments, "$scratch/$folder");
 }
 
@@ -70,9 +86,10 @@ queries('good',
 		. "FROM (SELECT * FROM t ORDER BY md5(id || current_setting('work_mem') || $on) OFFSET 0) s) r",
 	several => "\\timing on\nSELECT 1; SELECT ';' || few FROM u GROUP BY few; DROP TABLE t");
 
+given_times('good', map { ($_ => [ 20000, 20000 ]) } qw(sorted plain floats ties dependent several-1 several-2));
 my ($status, $output) = workload('good', '-o', "$scratch/good.csv", '--plans', "$scratch/plans");
 is($status, 0, 'queries with equal answers') or diag $output;
-is(line_of($output, 'sorted') =~ s/(?:even|faster|slower) //r, 'changed same same GpuSort',
+is(line_of($output, 'sorted'), 'changed same same even GpuSort',
 	'a plan that changed, and its node') or diag $output;
 like(line_of($output, 'plain'), qr/^same same same even$/, 'one that did not') or diag $output;
 like(line_of($output, 'floats'), qr/^\w+ same same /, 'sums of floats in another order are the same');
@@ -105,14 +122,14 @@ queries('bad',
 	writes => 'WITH d AS (DELETE FROM t RETURNING id) SELECT count(*) FROM d',
 	open => 'SELECT count(*) FROM t WHERE (few = 1',
 	wrong => 'SELECT FROM nowhere');
-($status, $output) = workload('bad', '-t', 2);
+given_times('bad', map { ($_ => [ 20000, 20000 ]) } qw(differs fails fails_with lost long writes open wrong));
+($status, $output) = workload('bad', '-x', 'long');
 is($status, 1, 'answers that differ end in an error') or diag $output;
 is(line_of($output, 'differs'), 'same same DIFFERS DIFFERS', 'the one that differs') or diag $output;
 like($output, qr/^DIFFER: differs$/m, 'is named');
 like($output, qr/^fails .* error\n    off: division by zero$/m, 'an error on both sides');
 like($output, qr/^fails_with .* ERROR\n    on: division by zero$/m, 'an error with gpusort only');
 like($output, qr/^lost .* error\n    off: terminating connection/m, 'a session that is lost');
-like($output, qr/^long +>2000 .* skipped$/m, 'a query that takes too long');
 like($output, qr/^writes .* error\n    off: cannot execute .* in a read-only transaction$/m,
 	'a query that writes does not');
 like($output, qr/^wrong .* error\n(?:    \w+: relation "nowhere" does not exist\n)+/m,
@@ -120,22 +137,28 @@ like($output, qr/^wrong .* error\n(?:    \w+: relation "nowhere" does not exist\
 like($output, qr/^open .* error\n    off: a quote, a comment or a parenthesis is not closed$/m, 'half a query');
 like($output, qr/^errors: fails, fails_with, lost, open, writes, wrong$/m, 'errors are named');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 20000, 'nothing was written');
+(undef, $output) = workload('bad', '-q', 'long', '-t', 2);
+like($output, qr/^long +>2000 .* skipped$/m, 'a query that takes too long') or diag $output;
 ($status, $output) = workload('bad', '-q', 'fails');
 is($status, 0, 'an error on both sides is not gpusort\'s');
 
-queries('slow', slower => "SELECT max(few), (SELECT pg_sleep(CASE WHEN $on THEN 0.4 ELSE 0.1 END)) IS NULL "
-	. "FROM (SELECT * FROM t ORDER BY word COLLATE \"C\", id OFFSET 10) s");
+# by 10 % and 20 ms at least
+my $few = 'SELECT max(few) FROM (SELECT * FROM t ORDER BY word COLLATE "C", id OFFSET 10) s';
+queries('slow', slower => $few, near => $few, short => $few, faster => $few);
+given_times('slow', slower => [ 120, 145 ], near => [ 20000, 21900 ], short => [ 12, 31 ], faster => [ 145, 120 ]);
 ($status, $output) = workload('slow', '-o', "$scratch/slow.csv");
 is($status, 1, 'a slower query ends in an error') or diag $output;
-like($output, qr/^slower: slower [\d.]+\/[\d.]+$/m, 'is named');
+like($output, qr/^slower: slower 120[.\d]*\/145[.\d]*$/m, 'is named, and no other') or diag $output;
+is(line_of($output, $_->[0]), "changed same same $_->[1] GpuSort", $_->[0]) or diag $output
+	for [ 'near', 'even' ], [ 'short', 'even' ], [ 'faster', 'faster' ];
 open $file, '<', "$scratch/slow.csv" or die $!;
 is((split /,/, (grep { /^slow,slower,/ } <$file>)[0])[12], 4, 'after three more turns');
 
 # a plan that was not chosen, for want of force, and would have been much faster
-queries('forgone', sort =>
-	"SELECT max(few), (SELECT pg_sleep(CASE WHEN current_setting('gpusort.force')::bool THEN 0 ELSE 1 END)) IS NULL "
-	. "FROM (SELECT * FROM t ORDER BY word COLLATE \"C\", id OFFSET 10) s");
-($status, $output) = run_bench('bench/workload', qw(-k 2 -c gpusort.setup_cost=1e9 --also-forced), "$scratch/forgone");
+queries('forgone', sort => $few);
+given_times('forgone', sort => [ 1000, 1000, 300 ]);
+($status, $output) = run_bench('bench/workload', qw(-k 2 -c gpusort.setup_cost=1e9 --also-forced --times),
+	"$scratch/forgone.times", "$scratch/forgone");
 is($status, 0, '--also-forced') or diag $output;
 like($output, qr/^time forgone: sort [\d.]+\/[\d.]+$/m, 'tells time forgone') or diag $output;
 like(line_of($output, 'sort'), qr/^same same same even forced: [\d.]+ ms, GpuSort$/, 'and by which plan')
@@ -149,10 +172,11 @@ like($output, qr/^2 of 2 queries: 1 plans changed$/m, 'compares plans alone');
 SKIP:
 {
 	skip 'there is no pg_stat_statements', 4 if $node->psql('postgres', 'CREATE EXTENSION pg_stat_statements') != 0;
+	given_times('statements', s001 => [ 20000, 20000 ], s002 => [ 20000, 20000 ]);
 	$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset()');
 	$node->safe_psql('postgres', $_) for 'SELECT few, count(*) FROM t GROUP BY few',
 		'SELECT count(*) FROM t WHERE id < 100', 'CREATE TABLE v (i int)', 'SELECT max(word) FROM t';
-	($status, $output) = run_bench(qw(bench/workload --statements -k 1));
+	($status, $output) = run_bench(qw(bench/workload --statements -k 1 --times), "$scratch/statements.times");
 	is($status, 0, '--statements') or diag $output;
 	like($output, qr/^2 of 2 queries: /m, 'has the statements that read') or diag $output;
 	like($output, qr/^left out: \d+ statements that are no queries$/m, 'not the others');
