@@ -200,7 +200,9 @@ typedef int16 CompareType;
 
 /* A SetOp has one input, with the rows of both sides; from 18 on it has two. */
 #define SET_OPERATIONS_READ_APPEND
-#define SETOP_OPERATORS(setop) ((setop)->dupOperators)
+#define SETOP_COLUMNS(setop)    ((setop)->dupColIdx)
+#define SETOP_OPERATORS(setop)  ((setop)->dupOperators)
+#define SETOP_COLLATIONS(setop) ((setop)->dupCollations)
 #else
 #define SET_WINDOW_NAME(window, name) ((window)->winname = (name))
 #define WITHOUT_GROUPING_NULLS(root, expr)                                                         \
@@ -221,7 +223,9 @@ typedef int16 CompareType;
 #define CREATE_MERGEJOIN_PATH(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, clauses)   \
 	create_mergejoin_path(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, NULL, clauses, \
 						  NIL, NIL, 0)
-#define SETOP_OPERATORS(setop) ((setop)->cmpOperators)
+#define SETOP_COLUMNS(setop)    ((setop)->cmpColIdx)
+#define SETOP_OPERATORS(setop)  ((setop)->cmpOperators)
+#define SETOP_COLLATIONS(setop) ((setop)->cmpCollations)
 #endif
 
 /*

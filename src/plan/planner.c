@@ -18,15 +18,16 @@
  */
 #include "plan/planner.h"
 
+#include "commands/explain.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
+#include "plan/check_plan.h"
 #include "plan/decisions.h"
 #include "plan/finish/junk.h"
 #include "plan/finish/lift.h"
 #include "plan/finish/partial_groups.h"
 #include "plan/finish/partial_ranges.h"
-#include "plan/finish/plan_tree.h"
 #include "plan/finish/presorted.h"
 #include "plan/finish/sort_nodes.h"
 #include "plan/offer/offers.h"
@@ -127,8 +128,10 @@ plan_statement(PLANNER_PARAMETERS)
 		gpusort_junk_remove(stmt);
 		if (asked.keep)
 			KEEP_WITH_PLAN(stmt, makeDefElem(GPUSORT_KEPT_NAME, (Node *) asked.list, -1));
-		Assert(gpusort_plan_ids_are_unique(stmt));
 	}
+#ifdef USE_ASSERT_CHECKING
+	gpusort_check_plan(stmt);
+#endif
 	return stmt;
 }
 

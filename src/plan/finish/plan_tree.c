@@ -8,7 +8,6 @@
 #include "plan/finish/plan_tree.h"
 
 #include "catalog/pg_type_d.h"
-#include "nodes/bitmapset.h"
 #include "nodes/makefuncs.h"
 
 /* Returns true if plan is a node with these methods; plan may be NULL. */
@@ -114,35 +113,6 @@ gpusort_plan_last_node_id(PlannedStmt *stmt)
 	gpusort_plan_each_of_statement(stmt, find_last_node_id, &last);
 	return last;
 }
-
-#ifdef USE_ASSERT_CHECKING
-/* The numbers of the plan nodes that were looked at. */
-typedef struct NodeIds
-{
-	Bitmapset *seen;
-	bool unique;
-} NodeIds;
-
-static void
-note_node_id(Plan **link, void *arg)
-{
-	NodeIds *ids = arg;
-
-	ids->unique &= (*link)->plan_node_id >= 0 && !bms_is_member((*link)->plan_node_id, ids->seen);
-	ids->seen = bms_add_member(ids->seen, (*link)->plan_node_id);
-	gpusort_plan_each_child(*link, note_node_id, arg);
-}
-
-/* Returns true if no two plan nodes of the statement have the same number: workers' shared state is found by it. */
-bool
-gpusort_plan_ids_are_unique(PlannedStmt *stmt)
-{
-	NodeIds ids = {.unique = true};
-
-	gpusort_plan_each_of_statement(stmt, note_node_id, &ids);
-	return ids.unique;
-}
-#endif
 
 /* Has the columns of the node's rows refer to the child's, and its target list to these. */
 void
