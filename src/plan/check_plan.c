@@ -33,8 +33,8 @@
 typedef struct Check
 {
 	PlannedStmt *stmt;
-	Plan *plan;           /* the one that is looked at */
-	Bitmapset *node_ids;  /* of the plans that were looked at */
+	Plan *plan;            /* the one that is looked at */
+	Bitmapset *node_ids;   /* of the plans that were looked at */
 	Bitmapset *init_plans; /* likewise, by plan_id */
 } Check;
 
@@ -49,8 +49,7 @@ gpusort_refuse_plan(const Plan *plan, const char *format, ...)
 	(void) vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR),
-			errmsg("finished plan breaks a rule: plan node %d, of kind %d, %s", plan->plan_node_id, nodeTag(plan),
-				   what));
+			errmsg("the finished plan is broken: plan node %d %s", plan->plan_node_id, what));
 }
 
 static void

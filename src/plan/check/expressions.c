@@ -11,6 +11,8 @@
  */
 #include "plan/check/expressions.h"
 
+#include "nodes/parsenodes.h"
+
 
 /* Who is told of one node's expressions. */
 typedef struct Told

@@ -20,6 +20,7 @@
 
 #include "node.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
 #include "plan/check/expressions.h"
 #include "plan/finish/plan_tree.h"
 

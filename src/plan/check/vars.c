@@ -259,7 +259,9 @@ check_child(const Plan *plan, const Plan *child)
 	ListCell *cell;
 	ListCell *below;
 
-	if (list_length(plan->targetlist) != list_length(child->targetlist))
+	/* ours may emit the first columns alone (plan/finish/junk.c) */
+	if (list_length(plan->targetlist) != list_length(child->targetlist) &&
+		(!IsA(plan, CustomScan) || list_length(plan->targetlist) > list_length(child->targetlist)))
 		gpusort_refuse_plan(plan, "passes rows of %d columns on, and has %d", list_length(child->targetlist),
 							list_length(plan->targetlist));
 	forboth(cell, plan->targetlist, below, child->targetlist)
