@@ -11,6 +11,7 @@
 
 #include "service/protocol.h"
 #include "utils/guc.h"
+#include "utils/plancache.h"
 
 bool gpusort_enable = true;
 bool gpusort_force = false;
@@ -107,6 +108,28 @@ check_host_memory(int *value, void **extra, GucSource source)
 	GUC_check_errhint("With 0 it is a quarter of the memory that the server may use.");
 	return false;
 }
+
+/*
+ * Assign hooks of the settings by which statements are planned.  Plans that are cached, of prepared statements and
+ * functions, are planned again when such a setting changes, also when a transaction's end takes the change back.
+ */
+#define PLANNER_SETTING(name, type)                    \
+	static void assign_##name(type value, void *extra) \
+	{                                                  \
+		if (value != gpusort_##name)                   \
+			ResetPlanCache();                          \
+	}
+
+PLANNER_SETTING(enable, bool)
+PLANNER_SETTING(allowed, bool)
+PLANNER_SETTING(force, bool)
+PLANNER_SETTING(verify_collation, bool)
+PLANNER_SETTING(parallel_output, bool)
+PLANNER_SETTING(spill, bool)
+PLANNER_SETTING(engine, int)
+PLANNER_SETTING(min_rows, int)
+PLANNER_SETTING(setup_cost, double)
+PLANNER_SETTING(row_cost, double)
 
 /*
  * Settings that keep users or gpusort from something.  One that was given before the module was there
@@ -220,28 +243,28 @@ gpusort_settings_init(void)
 	DefineCustomBoolVariable("gpusort.enable",
 							 "Lets the planner use GpuSort.",
 							 NULL,
-							 &gpusort_enable, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 &gpusort_enable, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_enable, NULL);
 	DefineCustomEnumVariable("gpusort.engine",
 							 "What sorts: a CUDA device, the host's cores, or the first of the two that is there.",
 							 NULL,
 							 &gpusort_engine, GPUSORT_ENGINE_AUTO, engine_options, PGC_USERSET, GUC_EXPLAIN,
-							 NULL, NULL, NULL);
+							 NULL, assign_engine, NULL);
 	DefineCustomBoolVariable("gpusort.force",
 							 "Uses GpuSort wherever it is legal, whatever the cost.",
 							 NULL,
-							 &gpusort_force, false, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 &gpusort_force, false, PGC_USERSET, GUC_EXPLAIN, NULL, assign_force, NULL);
 	DefineCustomIntVariable("gpusort.min_rows",
 							"Sorts of fewer estimated rows stay with PostgreSQL.",
 							NULL,
-							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, assign_min_rows, NULL);
 	DefineCustomRealVariable("gpusort.setup_cost",
 							 "The planner's estimate of what a GpuSort costs before its first row.",
 							 NULL,
-							 &gpusort_setup_cost, 80.0, 0, 1e10, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 &gpusort_setup_cost, 80.0, 0, 1e10, PGC_USERSET, GUC_EXPLAIN, NULL, assign_setup_cost, NULL);
 	DefineCustomRealVariable("gpusort.row_cost",
 							 "The planner's estimate of what a GpuSort costs per row.",
 							 NULL,
-							 &gpusort_row_cost, 0.03, 0, 1e10, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 &gpusort_row_cost, 0.03, 0, 1e10, PGC_USERSET, GUC_EXPLAIN, NULL, assign_row_cost, NULL);
 	DefineCustomBoolVariable("gpusort.log_decisions",
 							 "Logs why a sort stays with PostgreSQL.",
 							 NULL,
@@ -253,15 +276,15 @@ gpusort_settings_init(void)
 	DefineCustomBoolVariable("gpusort.verify_collation",
 							 "Verifies with the C library that rows sorted under one of its collations are in order.",
 							 NULL,
-							 &gpusort_verify_collation, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 &gpusort_verify_collation, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_verify_collation, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_output",
 							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
 							 NULL,
-							 &gpusort_parallel_output, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 &gpusort_parallel_output, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_parallel_output, NULL);
 	DefineCustomBoolVariable("gpusort.spill",
 							 "Keeps what does not fit the memory for sorts in sorted runs, in memory and in temporary files.",
 							 "Without it PostgreSQL does sorts that do not fit.",
-							 &gpusort_spill, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 &gpusort_spill, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_spill, NULL);
 	DefineCustomBoolVariable("gpusort.index_builds",
 							 "Lets gpusort build btree indexes where that is faster.",
 							 NULL,
@@ -273,7 +296,7 @@ gpusort_settings_init(void)
 	DefineCustomBoolVariable("gpusort.allowed",
 							 "Lets users have their sorts done by gpusort.",
 							 "What gpusort.enable is to a user this is to an administrator.",
-							 &gpusort_allowed, true, PGC_SUSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 &gpusort_allowed, true, PGC_SUSET, GUC_EXPLAIN, NULL, assign_allowed, NULL);
 
 	DefineCustomStringVariable("gpusort.devices",
 							   "The CUDA devices to use: \"all\", \"none\", or their ordinals separated by commas.",
