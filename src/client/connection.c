@@ -279,8 +279,8 @@ settle_pool(GpuSortConnection *connection, const GpuSortMessage *welcome, int fd
 		return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL, "the sort service sent no staging pool");
 	if (connection->pool != NULL)
 		gpusort_mapped_pool_release(connection->pool);
-	connection->pool = gpusort_mapped_pool_map(id, welcome->u.welcome.pool_bytes, welcome->u.welcome.pool_chunks, fd,
-											   failure);
+	connection->pool = gpusort_mapped_pool_map(id, connection->watch.generation, welcome->u.welcome.pool_bytes,
+											   welcome->u.welcome.pool_chunks, fd, failure);
 	return connection->pool != NULL;
 }
 

@@ -37,12 +37,19 @@
 /* Of x86-64, and of arm64 with pages of 4 KiB. */
 #define HUGE_PAGE_BYTES ((size_t) 2 << 20)
 
+/*
+ * The service guarantees the sorts of one process no more than this fraction of the pool, but lets two of them in
+ * (service/session/session_begin.c).
+ */
+#define PROCESS_FRACTION 2
+
 /* An unused pool stays mapped for so long. */
 #define IDLE_MS 15000
 
 struct GpuSortMappedPool
 {
 	uint64 id;
+	uint32 generation;   /* of the service */
 	char *volatile base; /* NULL: given back */
 	size_t bytes;
 	uint32 chunks;
@@ -116,6 +123,22 @@ gpusort_mapped_pool_exists(void)
 	return newest_pool != NULL && newest_pool->base != NULL;
 }
 
+/*
+ * Returns true if this backend's open sorts have all that the service of that generation guarantees one process of its
+ * pool: it would refuse another one.
+ */
+bool
+gpusort_mapped_pool_is_used_up(uint32 generation)
+{
+	const GpuSortMappedPool *pool = newest_pool;
+	uint32 sorts;
+
+	if (pool == NULL || pool->base == NULL || pool->generation != generation)
+		return false;
+	sorts = pool->connections + 1;
+	return sorts > 2 && sorts * GPUSORT_JOB_CHUNKS_MIN > pool->chunks / PROCESS_FRACTION;
+}
+
 /* Returns the pool that is mapped, for a connection; NULL if there is none.  The caller must release it. */
 GpuSortMappedPool *
 gpusort_mapped_pool_take(void)
@@ -160,12 +183,12 @@ map_aligned(int fd, size_t bytes)
 }
 
 /*
- * Maps another pool, of so many chunks, for a connection; the caller must release it.  NULL, with a
- * reason, if it cannot be.  What the service says of the pool is not believed: one that is shorter,
+ * Maps another pool, of so many chunks and the service of that generation, for a connection; the caller must release
+ * it.  NULL, with a reason, if it cannot be.  What the service says of the pool is not believed: one that is shorter,
  * or can become so, would end this backend by a signal.
  */
 GpuSortMappedPool *
-gpusort_mapped_pool_map(uint64 id, uint64 bytes, uint32 chunks, int fd, GpuSortFailure *failure)
+gpusort_mapped_pool_map(uint64 id, uint32 generation, uint64 bytes, uint32 chunks, int fd, GpuSortFailure *failure)
 {
 	GpuSortMappedPool *pool;
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -201,6 +224,7 @@ gpusort_mapped_pool_map(uint64 id, uint64 bytes, uint32 chunks, int fd, GpuSortF
 		return NULL;
 	}
 	pool->id = id;
+	pool->generation = generation;
 	pool->base = base;
 	pool->bytes = bytes;
 	pool->chunks = chunks;

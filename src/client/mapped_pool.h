@@ -16,8 +16,9 @@
 typedef struct GpuSortMappedPool GpuSortMappedPool;
 
 extern bool gpusort_mapped_pool_exists(void);
+extern bool gpusort_mapped_pool_is_used_up(uint32 generation);
 extern GpuSortMappedPool *gpusort_mapped_pool_take(void);
-extern GpuSortMappedPool *gpusort_mapped_pool_map(uint64 id, uint64 bytes, uint32 chunks, int fd,
+extern GpuSortMappedPool *gpusort_mapped_pool_map(uint64 id, uint32 generation, uint64 bytes, uint32 chunks, int fd,
 												  GpuSortFailure *failure);
 extern void gpusort_mapped_pool_release(GpuSortMappedPool *pool);
 

@@ -257,6 +257,8 @@ ask_service(const GpuSortService *service, double rows, int width, GpuSortAdmiss
 		return; /* what it takes is not known yet: the executor waits for it, and falls back */
 	if (gpusort_engine == GPUSORT_ENGINE_CUDA && !admission->cuda)
 		refuse(admission, "gpusort.engine is cuda and the service has no CUDA device");
+	else if (gpusort_mapped_pool_is_used_up(service->generation))
+		refuse(admission, "other sorts of this session have all that one session gets of gpusort.staging_memory");
 	else if (rows > (double) GPUSORT_MAX_ROWS && !gpusort_spill)
 		refuse(admission, "%.0f rows are more than one sort takes", rows);
 	else
@@ -292,6 +294,9 @@ gpusort_admit(const GpuSortCandidate *candidate)
 	{
 		if (candidate->rows < 1.5)
 			refuse(&admission, "1 row is fewer than gpusort.min_rows");
+		else if (candidate->processes > 1)
+			refuse(&admission, "%.0f rows in each of %d processes are fewer than gpusort.min_rows", candidate->rows,
+				   candidate->processes);
 		else
 			refuse(&admission, "%.0f rows are fewer than gpusort.min_rows", candidate->rows);
 		return admission;
