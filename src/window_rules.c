@@ -208,7 +208,17 @@ find_functions(Node *node, void *arg)
 	{
 		/* those of another window have been computed below */
 		if (((const WindowFunc *) node)->winref == needs->window->winref)
+		{
+			const bool running = needs->running;
+			const bool near = needs->near;
+
+			needs->running = needs->near = true;
 			note_function(needs, (const WindowFunc *) node);
+			if (!needs->running && !needs->near && !OidIsValid(needs->found.whole))
+				needs->found.whole = ((const WindowFunc *) node)->winfnoid;
+			needs->running &= running;
+			needs->near &= near;
+		}
 		return false;
 	}
 	return expression_tree_walker(node, find_functions, arg);

@@ -41,6 +41,7 @@ typedef struct GpuSortWindowNeeds
 	GpuSortWindowRule rule;
 	int before; /* rows, where those near it are needed */
 	int after;
+	Oid whole; /* the first function that may need any row; InvalidOid: none does by itself */
 
 	/* where it is running */
 	bool only_numbers; /* row_number, rank and dense_rank: rows pass through */

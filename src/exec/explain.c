@@ -171,6 +171,19 @@ show_phases(const GpuSortTimes *ms, const GpuSortFigures *figures, ExplainState 
 	ExplainCloseGroup("Phases", "Phases", true, es);
 }
 
+/* Shows how many rows LIMIT did not ask for, and how many of these were never sorted. */
+static void
+show_removed(const GpuSortState *sort, ExplainState *es)
+{
+	const GpuSortFigures *figures = &sort->figures;
+	const uint64 taken = figures->dropped + figures->outcome.rows_in;
+
+	if (sort->bound > 0 && taken > figures->outcome.rows)
+		ExplainPropertyUInteger("Rows Removed by Limit", NULL, taken - figures->outcome.rows, es);
+	if (figures->dropped > 0)
+		ExplainPropertyUInteger("Rows Removed Before Sort", NULL, figures->dropped, es);
+}
+
 /* Returns true if the service took no part in a shared sort, which another process may have done alone. */
 static bool
 is_refused(const GpuSortScanState *state)
@@ -223,8 +236,7 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyText("Device", figures->device, es);
 	show_key_bits(&figures->outcome, es);
 	ExplainPropertyInteger("Rows", NULL, figures->outcome.rows, es);
-	if (figures->dropped > 0)
-		ExplainPropertyUInteger("Rows Removed by Limit", NULL, figures->dropped, es);
+	show_removed(sort, es);
 	if (figures->skipped > 0)
 		ExplainPropertyUInteger("Rows Skipped", NULL, figures->skipped, es);
 	ExplainPropertyInteger("Bytes", NULL, figures->outcome.bytes, es);

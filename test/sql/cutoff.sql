@@ -14,7 +14,7 @@ FROM generate_series(1, 24000) i;
 VACUUM ANALYZE gs.cut;
 
 -- how many rows were dropped, and how many the service got
-CREATE FUNCTION gs.dropped(query text) RETURNS bigint LANGUAGE sql AS $$ SELECT coalesce((gs.node(query)->>'Rows Removed by Limit')::bigint, 0) $$;
+CREATE FUNCTION gs.dropped(query text) RETURNS bigint LANGUAGE sql AS $$ SELECT coalesce((gs.node(query)->>'Rows Removed Before Sort')::bigint, 0) $$;
 
 -- the same rows by number, without those that tie
 CREATE FUNCTION gs.compare_limits(key text) RETURNS text LANGUAGE sql AS

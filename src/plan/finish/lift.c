@@ -92,13 +92,6 @@ typedef struct Lifted
 	GpuSortDecisions *decisions;
 } Lifted;
 
-/* How many processes' work the planner counts on: costsize.c's get_parallel_divisor. */
-static double
-count_processes(int workers)
-{
-	return workers + (parallel_leader_participation ? Max(1.0 - 0.3 * workers, 0) : 0);
-}
-
 /* A number for a node that the plan did not have. */
 static int
 new_node_id(Lift *lift)
@@ -275,7 +268,7 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 		if (other != gather)
 			lifted.other_params = bms_add_member(lifted.other_params, other->rescan_param);
 	}
-	lifted.processes = count_processes(gather->num_workers);
+	lifted.processes = gpusort_plan_processes(gather->num_workers);
 	share_plan(&plan, &lifted);
 
 	output = make_scan(lift, plan, &gpusort_output_scan_methods);

@@ -9,6 +9,7 @@
 
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
 
 /* Returns true if plan is a node with these methods; plan may be NULL. */
 bool
@@ -102,6 +103,13 @@ find_last_node_id(Plan **link, void *arg)
 
 	*last = Max(*last, (*link)->plan_node_id);
 	gpusort_plan_each_child(*link, find_last_node_id, arg);
+}
+
+/* How many processes' work the planner counts on below a Gather: costsize.c's get_parallel_divisor. */
+double
+gpusort_plan_processes(int workers)
+{
+	return workers + (parallel_leader_participation ? Max(1.0 - 0.3 * workers, 0) : 0);
 }
 
 /* The highest number of a plan node of the statement. */

@@ -32,12 +32,14 @@
 #include "plan/finish/range_plan.h"
 
 #include "access/stratnum.h"
+#include "catalog/pg_type_d.h"
 #include "keys/types.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/node_kinds.h"
 #include "utils/lsyscache.h"
+#include "utils/regproc.h"
 #include "window_rules.h"
 
 struct GpuSortRangeColumn
@@ -200,6 +202,22 @@ partition_and_order(const WindowAgg *window)
 	return (GpuSortGrouping){.count = count, .attnos = attnos, .operators = operators, .collations = collations};
 }
 
+/* Returns why a window is one process's whose partitions must not be parted and the sort parts them. */
+static const char *
+why_whole(const GpuSortWindowNeeds *needs, const GpuSortNodeRow *row)
+{
+	Oid *types;
+	bool floats;
+	int count;
+
+	if (needs->rule != GPUSORT_WINDOW_WHOLE || !OidIsValid(needs->whole))
+		return row->not_grouped;
+	(void) get_func_signature(needs->whole, &types, &count);
+	floats = count > 0 && (types[0] == FLOAT4OID || types[0] == FLOAT8OID);
+	return psprintf("%s, and %s has to see all rows of a partition in one process, in their order%s", row->not_grouped,
+					format_procedure(needs->whole), floats ? ": what comes of floats depends on it" : "");
+}
+
 /*
  * A window's partitions must not be parted, but of one that can go on from the rows before, or with those near it,
  * which takes that the rows are the sort's own.
@@ -214,7 +232,7 @@ window_ranges(const WindowAgg *window, const GpuSortNodeRow *row, GpuSortSafety 
 
 	if (needs.rule == GPUSORT_WINDOW_WHOLE || outerPlan(window) != linitial(ranges->sorts) ||
 		is_shared_sort(linitial(ranges->sorts)))
-		return group_ranges(&window->plan, row, safety, ranges);
+		return group_ranges(&window->plan, row, safety, ranges) || refuse(safety, why_whole(&needs, row));
 	ranges->works = true;
 	ranges->window = window;
 	ranges->partition_columns = partition_columns;

@@ -131,8 +131,10 @@ is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_proces
 		return true;
 	}
 	if (place->decisions != NULL)
-		*why_not = psprintf("it would take %.2f ms, PostgreSQL's sort %.2f ms%s%s", ours / 1e6, native / 1e6,
-							emitted < rows ? " for the rows that LIMIT asks for" : "",
+		*why_not = psprintf("it would take %.2f ms, PostgreSQL's sort %.2f ms%s (of the sort alone; "
+							"it is used where %.1f times its time and %.2f ms are less)%s",
+							ours / 1e6, native / 1e6, emitted < rows ? " for the rows that LIMIT asks for" : "",
+							GPUSORT_MARGIN, gpusort_least_gain(true) / 1e6,
 							time.ties * rows <= ours / 2 ? ""
 								: admission.first == GPUSORT_ENCODE_ABBREVIATION
 								? ", as the abbreviated keys tell too few of the values apart"
@@ -283,14 +285,19 @@ find_part(Plan **link, void *found)
 		gpusort_plan_each_child(*link, find_part, found);
 }
 
-/* Puts GpuSort in the place of a Gather Merge over a Sort, if it is worth it.  Else *why_not gets the reason. */
+/*
+ * Puts GpuSort in the place of a Gather Merge over a Sort, if it is worth it.  Else *why_not gets the reason.  Its rows
+ * are those of all processes: up to 17 PostgreSQL leaves the leader's out of account.
+ */
 static void
 consider_gather_merge(Place *place, Plan **link, const char **why_not)
 {
 	GatherMerge *merge = (GatherMerge *) *link;
 	Sort *sort = (Sort *) outerPlan(merge);
 
-	if (!is_worth_it(place, sort, merge->plan.plan_rows, merge->num_workers + 1, why_not))
+	const double rows = clamp_row_est(sort->plan.plan_rows * gpusort_plan_processes(merge->num_workers));
+
+	if (!is_worth_it(place, sort, rows, merge->num_workers + 1, why_not))
 		return;
 	if (place->look)
 		*why_not = GPUSORT_WHY_FORGOTTEN;

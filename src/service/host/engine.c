@@ -189,8 +189,8 @@ host_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 	devices->memory_used = gpusort_host_memory_used(engine->memory);
 	devices->jobs = __atomic_load_n(&engine->jobs, __ATOMIC_RELAXED);
 	memcpy(devices->name, engine->name, sizeof(devices->name));
-	snprintf(devices->detail, sizeof(devices->detail), "%d threads",
-			 gpusort_threads_count(engine->threads));
+	snprintf(devices->detail, sizeof(devices->detail), "%d thread%s", gpusort_threads_count(engine->threads),
+			 gpusort_threads_count(engine->threads) == 1 ? "" : "s");
 	return 1;
 }
 
