@@ -26,7 +26,7 @@ FROM ${BASE}
 LABEL org.opencontainers.image.title="gpusort" \
 	org.opencontainers.image.description="PostgreSQL with gpusort, which sorts on all CPU cores" \
 	org.opencontainers.image.source="https://gpusort.invalid/repository" \
-	org.opencontainers.image.version="0.2.0" \
+	org.opencontainers.image.version="0.2.1" \
 	org.opencontainers.image.licenses="PostgreSQL"
 COPY --from=build /image/ /
 # for clusters that the image makes; one that is there has its own postgresql.conf

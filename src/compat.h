@@ -238,6 +238,13 @@ typedef int16 CompareType;
 #define NATIVE_SORT_TIME 0.75
 #endif
 
+/* Starts a plan for EXPLAIN whose parameters have no values; before 16 one that prunes by them fails. */
+#if PG_VERSION_NUM < 160000
+#define EXPLAIN_WITHOUT_PARAMETERS 0
+#else
+#define EXPLAIN_WITHOUT_PARAMETERS EXEC_FLAG_EXPLAIN_GENERIC
+#endif
+
 #if PG_VERSION_NUM >= 180000
 /* Extensions can have options of EXPLAIN, and say more of plans and of their nodes. */
 #define HAVE_EXPLAIN_OPTIONS

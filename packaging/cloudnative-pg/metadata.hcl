@@ -16,14 +16,14 @@ metadata = {
   versions = {
     bookworm = {
       "18" = {
-        package = "0.2.0-1.pgdg12+1"
-        sql     = "0.2.0"
+        package = "0.2.1-1.pgdg12+1"
+        sql     = "0.2.1"
       }
     }
     trixie = {
       "18" = {
-        package = "0.2.0-1.pgdg13+1"
-        sql     = "0.2.0"
+        package = "0.2.1-1.pgdg13+1"
+        sql     = "0.2.1"
       }
     }
   }

@@ -55,11 +55,12 @@ typedef struct Advice
 	bool reads;        /* tables of users, and nothing else */
 	bool changes;      /* gpusort has a node in its plan */
 	const char *nodes; /* which, with how many of each */
-	double ratio;      /* of the time that the model has without gpusort to that with it; 0: not known */
+	double native;     /* milliseconds of one run by the model, without gpusort; 0: not known */
+	double ours;       /* and with it */
 	const char *reason;
 } Advice;
 
-#define ADVICE_COLUMNS 9
+#define ADVICE_COLUMNS 11
 
 static void
 require(bool there, const char *what, const char *hint)
@@ -246,8 +247,11 @@ plan_statement(const Statement *statement, Advice *advice)
 	CHECK_PERMISSIONS(stmt);
 	advice->nodes = name_nodes(stmt);
 	advice->changes = advice->nodes != NULL;
-	if (advice->changes && estimate.native > 0)
-		advice->ratio = estimate.native / Max(estimate.native - estimate.saved, estimate.native / 1000);
+	if (advice->changes && estimate.saved < estimate.native)
+	{
+		advice->native = estimate.native / 1e6;
+		advice->ours = (estimate.native - estimate.saved) / 1e6;
+	}
 	advice->reason = find_reasons(stmt);
 	if (!advice->changes && advice->reason == NULL)
 		advice->reason = "its plan has no sort";
@@ -330,9 +334,11 @@ gpusort_advise(PG_FUNCTION_ARGS)
 		values[4] = Int64GetDatum(statement->temp_blocks);
 		values[5] = BoolGetDatum(advice.changes);
 		put_text(advice.nodes, &values[6], &nulls[6]);
-		nulls[7] = advice.ratio == 0;
-		values[7] = Float8GetDatum(advice.ratio);
+		nulls[7] = nulls[9] = nulls[10] = advice.native == 0;
+		values[7] = Float8GetDatum(advice.native == 0 ? 0 : advice.native / advice.ours);
 		put_text(advice.reason, &values[8], &nulls[8]);
+		values[9] = Float8GetDatum(advice.native);
+		values[10] = Float8GetDatum(advice.ours);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
 	return (Datum) 0;

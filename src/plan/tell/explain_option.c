@@ -8,9 +8,8 @@
  * the end how the service is.
  *
  * From 19 on the planner is told of the EXPLAIN that it plans for: then its reasons are kept with the
- * plan, as they are while gpusort.log_decisions is on.  Other plans, those of prepared statements
- * and of auto_explain for example, are gone through again by the rules that they were planned by:
- * what they say is how settings, statistics and the service are now.
+ * plan, as they are while gpusort.log_decisions is on.  plan_reasons.c has those of other plans, of prepared
+ * statements and of auto_explain for example.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,10 +22,7 @@
 #include "commands/explain_state.h"
 #include "nodes/execnodes.h"
 #include "plan/decisions.h"
-#include "plan/finish/lift.h"
-#include "plan/finish/sort_nodes.h"
-#include "server/service_state.h"
-#include "settings.h"
+#include "plan/tell/plan_reasons.h"
 
 /* What one EXPLAIN is asked for, and has found out. */
 typedef struct ExplainOption
@@ -63,32 +59,13 @@ gpusort_explain_option_is_on(struct ExplainState *explain)
 	return option != NULL && option->on;
 }
 
-/* Finds the reasons of a plan: those that were kept with it, or those that there are now. */
-static List *
-find_decisions(PlannedStmt *stmt)
-{
-	GpuSortDecisions found = {.keep = true};
-	ListCell *cell;
-
-	foreach(cell, KEPT_WITH_PLAN(stmt))
-	{
-		const DefElem *kept = lfirst_node(DefElem, cell);
-
-		if (strcmp(kept->defname, GPUSORT_KEPT_NAME) == 0)
-			return (List *) kept->arg;
-	}
-	gpusort_sort_nodes_look(stmt, &found);
-	gpusort_lift_look(stmt, &found);
-	return found.list;
-}
-
 /* A hook: says below a node what was decided of it. */
 static void
 show_node(PlanState *planstate, List *ancestors, const char *relationship, const char *plan_name, ExplainState *explain)
 {
 	if (previous_per_node != NULL)
 		previous_per_node(planstate, ancestors, relationship, plan_name, explain);
-	if (gpusort_explain_option_is_on(explain) && gpusort_settings_enabled())
+	if (gpusort_explain_option_is_on(explain))
 	{
 		ExplainOption *option = GetExplainExtensionState(explain, extension_id);
 		List *texts;
@@ -96,16 +73,16 @@ show_node(PlanState *planstate, List *ancestors, const char *relationship, const
 
 		if (option->stmt != explain->pstmt)
 		{
-			option->decisions = find_decisions(explain->pstmt);
+			option->decisions = gpusort_plan_reasons(explain->pstmt);
 			option->stmt = explain->pstmt;
 		}
 		texts = gpusort_decisions_of_node(option->decisions, planstate->plan->plan_node_id);
 		if (explain->format != EXPLAIN_FORMAT_TEXT && texts != NIL)
-			ExplainPropertyList("GpuSort", texts, explain);
+			ExplainPropertyList(GPUSORT_REASON_LABEL, texts, explain);
 		else
 		{
 			foreach(cell, texts)
-				ExplainPropertyText("GpuSort", lfirst(cell), explain);
+				ExplainPropertyText(GPUSORT_REASON_LABEL, lfirst(cell), explain);
 		}
 	}
 }
@@ -118,18 +95,7 @@ show_plan(PlannedStmt *stmt, IntoClause *into, ExplainState *explain, const char
 	if (previous_per_plan != NULL)
 		previous_per_plan(stmt, into, explain, query_string, params, environment);
 	if (gpusort_explain_option_is_on(explain))
-	{
-		const GpuSortService service = gpusort_shared_service();
-		const char *text = gpusort_service_state_name(service.state);
-
-		if (!gpusort_settings_enabled())
-			text = gpusort_allowed ? "not asked, gpusort.enable is off" : "not asked, gpusort.allowed is off";
-		else if (service.engines & (1 << GPUSORT_ENGINE_CUDA))
-			text = psprintf("%s, on %u GPUs and the host", text, service.devices);
-		else if (service.engines != 0)
-			text = psprintf("%s, on the host", text);
-		ExplainPropertyText("GpuSort Service", text, explain);
-	}
+		ExplainPropertyText(GPUSORT_SERVICE_LABEL, gpusort_plan_service(), explain);
 }
 
 /* To be called once, at load. */

@@ -1,0 +1,230 @@
+\echo Use "ALTER EXTENSION gpusort UPDATE TO '0.2.1'" to load this file. \quit
+
+CREATE FUNCTION gpusort_explain(statement text)
+RETURNS SETOF text
+AS 'MODULE_PATHNAME', 'gpusort_explain_statement'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION gpusort_explain(text) IS 'the plan of a statement, and why sorts of it are PostgreSQL''s';
+
+-- gpusort_advise() tells the times that its ratio is of.
+DROP FUNCTION gpusort_advise(integer);
+CREATE FUNCTION gpusort_advise(
+    statements integer DEFAULT 20,
+    OUT queryid bigint,
+    OUT query text,
+    OUT calls bigint,
+    OUT total_exec_time double precision,
+    OUT temp_blks bigint,
+    OUT changes boolean,
+    OUT nodes text,
+    OUT ratio double precision,
+    OUT reason text,
+    OUT native_estimate double precision,
+    OUT gpusort_estimate double precision)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_advise'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION gpusort_advise(integer) IS 'what gpusort changes of what pg_stat_statements knows';
+
+-- gpusort_jobs shows what pg_stat_activity has of its sessions.  Operators in it are those of pg_catalog alone.
+DO $do$
+DECLARE
+    here text := pg_catalog.quote_ident(pg_catalog.current_schema());
+    unknown text := pg_catalog.quote_ident(pg_catalog.format('gpusort_%s', pg_catalog.gen_random_uuid()));
+    path text := pg_catalog.current_setting('search_path');
+BEGIN
+    EXECUTE pg_catalog.format('ALTER FUNCTION %s.gpusort_jobs() RENAME TO %s', here, unknown);
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog', true);
+    EXECUTE pg_catalog.replace(pg_catalog.replace($view$
+CREATE OR REPLACE VIEW <here>.gpusort_jobs AS
+SELECT gpusort_jobs.pid, gpusort_jobs.datid, datname, gpusort_jobs.usesysid, usename, queryid, phase, engine, device,
+       estimated_rows, rows_in, rows_out, bytes, temp_bytes, sort_start, sort_start AS started, leader_pid, query,
+       round(CASE phase WHEN 'ingest' THEN least(100.0 * rows_in / nullif(estimated_rows, 0), 100)
+                        WHEN 'emit' THEN 100.0 * rows_out / nullif(rows_in, 0) END, 1) AS percent
+FROM <jobs>() AS gpusort_jobs LEFT JOIN LATERAL pg_stat_get_activity(gpusort_jobs.pid) AS activity ON true
+$view$, '<here>', here), '<jobs>', here || '.' || unknown);
+    PERFORM pg_catalog.set_config('search_path', path, true);
+    EXECUTE pg_catalog.format('ALTER FUNCTION %s.%s() RENAME TO gpusort_jobs', here, unknown);
+END $do$;
+COMMENT ON COLUMN gpusort_jobs.leader_pid IS 'process whose parallel worker it is; unknown: it is none';
+COMMENT ON COLUMN gpusort_jobs.query IS 'its statement, as pg_stat_activity shows it to you';
+COMMENT ON COLUMN gpusort_jobs.percent IS 'of the rows expected that were taken in, or of those taken in that were given out, by phase';
+
+-- Names in gpusort_check() are found when it is made, those of functions and operators in pg_catalog alone.
+DO $do$
+DECLARE
+    here text := pg_catalog.quote_ident(pg_catalog.current_schema());
+    unknown text := pg_catalog.quote_ident(pg_catalog.format('gpusort_%s', pg_catalog.gen_random_uuid()));
+    path text := pg_catalog.current_setting('search_path');
+BEGIN
+    EXECUTE pg_catalog.format('ALTER FUNCTION %s.gpusort_environment() RENAME TO %s', here, unknown);
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog', true);
+    EXECUTE pg_catalog.replace(pg_catalog.replace($check$
+CREATE OR REPLACE FUNCTION <here>.gpusort_check(
+    OUT severity text,
+    OUT subject text,
+    OUT found text,
+    OUT expected text,
+    OUT action text)
+RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+BEGIN ATOMIC
+WITH environment AS MATERIALIZED (SELECT * FROM <environment>() AS environment),
+extension AS (SELECT max(extversion) AS version FROM pg_extension WHERE extname = 'gpusort'),
+setting AS (
+    SELECT pg_size_bytes(current_setting('shared_buffers')) AS shared_buffers,
+           current_setting('shared_memory_size_in_huge_pages') AS huge_pages_needed,
+           current_setting('max_worker_processes')::int AS worker_processes,
+           current_setting('max_parallel_workers')::int AS workers,
+           current_setting('max_parallel_workers_per_gather')::int AS workers_per_gather),
+wanted AS (
+    SELECT 16 * 1024 * 1024 * (1 + workers_per_gather::bigint) AS staging_memory,
+           2 + least(workers, workers_per_gather) AS worker_processes,
+           greatest(least(processors / 4, 16), 1) AS workers
+    FROM setting, environment),
+-- autovacuum does not analyze partitioned tables; a table that was vacuumed alone has a number of rows
+unanalyzed_table AS (
+    SELECT oid::regclass::text AS name,
+           CASE relkind WHEN 'p' THEN (SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(oid))
+                        ELSE pg_relation_size(oid) END AS bytes
+    FROM pg_class
+    WHERE relkind IN ('r', 'm', 'p') AND relpersistence <> 't' AND relnamespace <> 'pg_catalog'::regnamespace
+      AND (reltuples < 0 OR (relkind <> 'p' AND reltuples > 0 AND pg_stat_get_mod_since_analyze(oid) >= reltuples
+                             AND pg_stat_get_analyze_count(oid) + pg_stat_get_autoanalyze_count(oid) = 0))),
+unanalyzed AS (
+    SELECT count(*) AS tables, string_agg(name, ', ' ORDER BY place) FILTER (WHERE place <= 10) AS names
+    FROM (SELECT name, row_number() OVER (ORDER BY bytes DESC, name) AS place
+          FROM unanalyzed_table WHERE bytes >= 8 * 1024 * 1024) t),
+used_collation AS (
+    SELECT DISTINCT attcollation AS used FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid
+    WHERE attcollation <> 0 AND attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'm', 'p', 'f')
+      AND relnamespace <> 'pg_catalog'::regnamespace),
+changed AS (
+    SELECT string_agg(name, ', ' ORDER BY name) AS names
+    FROM (SELECT used::regcollation::text FROM used_collation JOIN pg_collation ON oid = used
+          WHERE collversion <> pg_collation_actual_version(oid)
+          UNION ALL
+          SELECT 'the database''s' FROM pg_database
+          WHERE datname = current_database()
+            AND datcollversion <> pg_database_collation_actual_version(oid)) c (name)),
+distrusted AS (
+    SELECT CASE WHEN distrusts_all THEN 'all of the C library'
+                ELSE string_agg(left_alone::regcollation::text, ', ') END AS names
+    FROM environment LEFT JOIN unnest(distrusted) left_alone ON true GROUP BY distrusts_all),
+hooked AS (
+    SELECT string_agg(library, ', ' ORDER BY library) AS names,
+           string_agg(library, ', ' ORDER BY library) FILTER (WHERE library <> ALL (ARRAY[
+           'auto_explain', 'hypopg', 'pg_plan_advice', 'pg_qualstats', 'pg_stat_kcache', 'pg_stat_statements',
+           'pgaudit'])) AS untested
+    FROM environment, unnest(hooks) library)
+SELECT f.severity, f.subject, f.found, f.expected, CASE WHEN f.severity <> 'ok' THEN f.action END
+FROM environment e, extension x, setting s, wanted w, unanalyzed u, changed c, distrusted d, hooked h,
+LATERAL (VALUES
+    (1, CASE WHEN e.preloaded THEN 'ok' ELSE 'warning' END,
+     'preloading',
+     CASE WHEN e.preloaded THEN 'the server has loaded gpusort' ELSE 'only this session has loaded gpusort' END,
+     'gpusort in shared_preload_libraries',
+     'Add gpusort to shared_preload_libraries in postgresql.conf, and restart the server.'),
+    (2, CASE WHEN e.version = x.version THEN 'ok' ELSE 'warning' END,
+     'version',
+     format('module %s, extension %s', e.version, x.version),
+     'the same',
+     'Restart the server if it was not since the installation, then ALTER EXTENSION gpusort UPDATE.'),
+    (3, CASE WHEN e.replaced THEN 'warning' ELSE 'ok' END,
+     'build',
+     format('the server runs build %s%s', e.build,
+            CASE WHEN e.replaced THEN ', another was installed since' END),
+     'the one that is installed',
+     'Restart the server: a service that starts now is of another build, and PostgreSQL would sort by itself.'),
+    (4, CASE WHEN e.state = 'ready' THEN 'ok' WHEN e.state IN ('hung', 'backing off') THEN 'error'
+              ELSE 'notice' END,
+     'service',
+     CASE e.state WHEN 'backing off' THEN 'backing off: ' || coalesce(e.report, 'the reason is visible to members of pg_monitor')
+                  ELSE e.state END,
+     'ready',
+     CASE WHEN e.state IN ('hung', 'backing off')
+              THEN 'Look for "sort service" in the server''s log; meanwhile PostgreSQL sorts.'
+          WHEN e.state = 'none' THEN 'Nothing: it starts with the first large sort.'
+          ELSE 'Ask again in a few seconds.' END),
+    (5, CASE WHEN current_setting('gpusort.enable')::bool AND current_setting('gpusort.allowed')::bool
+                  AND NOT current_setting('gpusort.force')::bool THEN 'ok' ELSE 'notice' END,
+     'settings',
+     format('gpusort.allowed %s, gpusort.enable %s, gpusort.force %s', current_setting('gpusort.allowed'),
+            current_setting('gpusort.enable'), current_setting('gpusort.force')),
+     'gpusort.allowed on, gpusort.enable on, gpusort.force off',
+     'Unless it is meant so, reset what differs, of the session, role, database or server.'),
+    (6, CASE WHEN e.state <> 'ready' THEN 'notice' WHEN e.cuda OR e.gpus = 0 THEN 'ok'
+             WHEN current_setting('gpusort.devices') = 'none' THEN 'notice' ELSE 'warning' END,
+     'engine',
+     CASE WHEN e.state <> 'ready' THEN 'not known before the service is ready'
+          WHEN e.cuda THEN format('cuda, on %s GPU(s)', e.devices)
+          WHEN current_setting('gpusort.devices') = 'none' THEN 'host: gpusort.devices is none'
+          ELSE 'host: ' || coalesce(e.report, 'there is no CUDA device') END,
+     'cuda where there is a GPU, else host',
+     CASE WHEN e.state <> 'ready' THEN 'See service.'
+          ELSE 'Install the package gpusort-cuda, or build with nvcc, and restart the server; see driver.' END),
+    (7, CASE WHEN e.gpus > 0 AND e.driver IS NULL THEN 'warning' ELSE 'ok' END,
+     'driver',
+     format('%s; NVIDIA GPUs in the machine: %s', coalesce(e.driver, 'no NVIDIA driver'), e.gpus),
+     'a driver where there is a GPU',
+     'Install the NVIDIA driver.'),
+    (8, CASE WHEN e.cuda AND e.memlock < e.staging_memory THEN 'warning' ELSE 'ok' END,
+     'locked memory',
+     coalesce(pg_size_pretty(e.memlock), 'unlimited'),
+     CASE WHEN e.cuda THEN format('gpusort.staging_memory, %s, or more', pg_size_pretty(e.staging_memory))
+          ELSE 'any, without a GPU' END,
+     'LimitMEMLOCK=infinity in the server''s unit, --ulimit memlock=-1 for a container: for copies at full speed.'),
+    (9, CASE WHEN s.shared_buffers >= 1024 * 1024 * 1024 AND NOT e.huge_pages THEN 'warning' ELSE 'ok' END,
+     'huge pages',
+     format('shared_buffers of %s, %s huge pages', pg_size_pretty(s.shared_buffers),
+            CASE WHEN e.huge_pages THEN 'in' ELSE 'not in' END),
+     'huge pages for shared_buffers of 1 GB or more',
+     format('sysctl vm.nr_hugepages=%s or more, huge_pages = try, and restart the server: without them each process '
+            'of a parallel query has thousands of small pages to map.', s.huge_pages_needed)),
+    (10, CASE WHEN e.staging_memory > e.memory / 4 THEN 'warning'
+              WHEN e.staging_memory < w.staging_memory THEN 'notice' ELSE 'ok' END,
+     'staging memory',
+     format('gpusort.staging_memory of %s', pg_size_pretty(e.staging_memory)),
+     format('from %s, of which a parallel sort may have half, to %s, a quarter of the memory',
+            pg_size_pretty(w.staging_memory), pg_size_pretty(e.memory / 4)),
+     'Change gpusort.staging_memory, and reload.'),
+    (11, CASE WHEN e.host_limit + e.staging_memory + s.shared_buffers > e.memory THEN 'warning' ELSE 'ok' END,
+     'host memory',
+     format('%s for sorts, %s of gpusort.staging_memory, %s of shared_buffers', pg_size_pretty(e.host_limit),
+            pg_size_pretty(e.staging_memory), pg_size_pretty(s.shared_buffers)),
+     format('less than %s in all, the memory that the server may use', pg_size_pretty(e.memory)),
+     'Lower gpusort.host_memory, and reload.'),
+    (12, CASE WHEN s.worker_processes < w.worker_processes THEN 'warning' ELSE 'ok' END,
+     'worker processes',
+     format('max_worker_processes %s', s.worker_processes),
+     format('%s or more: gpusort''s supervisor, one for logical replication, those of a plan', w.worker_processes),
+     'Raise max_worker_processes, and restart the server.'),
+    (13, CASE WHEN least(s.workers, s.workers_per_gather) < w.workers THEN 'notice' ELSE 'ok' END,
+     'parallel workers',
+     format('max_parallel_workers_per_gather %s, max_parallel_workers %s', s.workers_per_gather, s.workers),
+     format('%s or more of both, on %s processor%s', w.workers, e.processors, CASE WHEN e.processors <> 1 THEN 's' END),
+     'Raise them: all processes of a parallel plan take rows in, and do what is above a sort.'),
+    (14, CASE WHEN u.tables > 0 THEN 'warning' ELSE 'ok' END,
+     'statistics',
+     CASE WHEN u.tables > 0 THEN format('never analyzed: %s tables of 8 MB or more, %s', u.tables, u.names)
+          ELSE 'all tables of 8 MB or more were analyzed' END,
+     'ANALYZE after a load, also of partitioned tables',
+     'ANALYZE them: without it neither the size of sorts nor the best key for strings is known.'),
+    (15, CASE WHEN c.names IS NOT NULL OR d.names IS NOT NULL THEN 'warning' ELSE 'ok' END,
+     'collations',
+     CASE WHEN c.names IS NULL AND d.names IS NULL THEN 'unchanged'
+          ELSE concat_ws('; ', 'another version than before: ' || c.names, 'left to PostgreSQL: ' || d.names) END,
+     'unchanged data of their locales',
+     'REINDEX, then ALTER COLLATION or ALTER DATABASE ... REFRESH COLLATION VERSION, then restart the server.'),
+    (16, CASE WHEN h.untested IS NOT NULL THEN 'notice' ELSE 'ok' END,
+     'hooks',
+     CASE WHEN e.hooks IS NULL THEN 'visible to members of pg_monitor'
+          ELSE coalesce(h.names, 'none of other libraries') END,
+     'of libraries that gpusort was tested with',
+     format('Should plans surprise, try without %s; doc/works-with.md has what was tested.', h.untested))
+) f (place, severity, subject, found, expected, action)
+ORDER BY array_position(ARRAY['error', 'warning', 'notice', 'ok'], f.severity), f.place;
+END $check$, '<here>', here), '<environment>', here || '.' || unknown);
+    PERFORM pg_catalog.set_config('search_path', path, true);
+    EXECUTE pg_catalog.format('ALTER FUNCTION %s.%s() RENAME TO gpusort_environment', here, unknown);
+END $do$;

@@ -1,0 +1,502 @@
+-- gpusort works without these objects, as soon as its module is loaded: they show what it does.
+\echo Use "CREATE EXTENSION gpusort" to load this file. \quit
+
+CREATE FUNCTION gpusort_version()
+RETURNS text
+AS 'MODULE_PATHNAME', 'gpusort_version'
+LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpusort_version() IS 'version of the gpusort module that is loaded';
+
+CREATE FUNCTION gpusort_devices(
+    OUT engine text,
+    OUT ordinal integer,
+    OUT name text,
+    OUT detail text,
+    OUT memory_total bigint,
+    OUT memory_limit bigint,
+    OUT memory_used bigint,
+    OUT jobs integer)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_show_devices'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION gpusort_devices() IS 'devices that the sort service uses; sizes in bytes';
+
+CREATE FUNCTION gpusort_service(
+    OUT state text,
+    OUT state_change timestamptz,
+    OUT pid integer,
+    OUT supervisor_pid integer,
+    OUT generation bigint,
+    OUT leaving integer,
+    OUT service_start timestamptz,
+    OUT engines text[],
+    OUT devices integer,
+    OUT device_limit bigint,
+    OUT host_limit bigint,
+    OUT report text)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpusort_show_service'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpusort_service() IS 'state of the sort service; limits in bytes';
+
+CREATE FUNCTION gpusort_stats(
+    OUT sorts bigint,
+    OUT rows bigint,
+    OUT bytes bigint,
+    OUT runs bigint,
+    OUT tie_rows bigint,
+    OUT ingest_time double precision,
+    OUT upload_wait_time double precision,
+    OUT sort_time double precision,
+    OUT gather_time double precision,
+    OUT emit_time double precision,
+    OUT tie_time double precision,
+    OUT small_sorts bigint,
+    OUT fallbacks bigint,
+    OUT fallback_reasons jsonb,
+    OUT stats_reset timestamptz,
+    OUT queue_time double precision,
+    OUT temp_bytes bigint,
+    OUT index_builds bigint,
+    OUT declined_builds bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpusort_show_stats'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpusort_stats() IS 'what gpusort has done since the server started or the statistics were reset';
+
+CREATE FUNCTION gpusort_stats_database(
+    OUT datid oid,
+    OUT datname name,
+    OUT sorts bigint,
+    OUT rows bigint,
+    OUT bytes bigint,
+    OUT runs bigint,
+    OUT tie_rows bigint,
+    OUT ingest_time double precision,
+    OUT upload_wait_time double precision,
+    OUT sort_time double precision,
+    OUT gather_time double precision,
+    OUT emit_time double precision,
+    OUT tie_time double precision,
+    OUT small_sorts bigint,
+    OUT fallbacks bigint,
+    OUT fallback_reasons jsonb,
+    OUT stats_reset timestamptz,
+    OUT queue_time double precision,
+    OUT temp_bytes bigint,
+    OUT index_builds bigint,
+    OUT declined_builds bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_show_stats_database'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpusort_stats_database() IS 'the same by database';
+
+CREATE FUNCTION gpusort_jobs(
+    OUT pid integer,
+    OUT datid oid,
+    OUT usesysid oid,
+    OUT phase text,
+    OUT engine text,
+    OUT device text,
+    OUT rows_in bigint,
+    OUT rows_out bigint,
+    OUT bytes bigint,
+    OUT sort_start timestamptz,
+    OUT datname name,
+    OUT usename name,
+    OUT queryid bigint,
+    OUT estimated_rows bigint,
+    OUT temp_bytes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_show_jobs'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpusort_jobs() IS 'running sorts: phase, rows taken in and given out so far';
+
+CREATE FUNCTION gpusort_stats_reset()
+RETURNS void
+AS 'MODULE_PATHNAME', 'gpusort_stats_reset'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpusort_stats_reset() IS 'sets the statistics to zero';
+
+CREATE FUNCTION gpusort_advise(
+    statements integer DEFAULT 20,
+    OUT queryid bigint,
+    OUT query text,
+    OUT calls bigint,
+    OUT total_exec_time double precision,
+    OUT temp_blks bigint,
+    OUT changes boolean,
+    OUT nodes text,
+    OUT ratio double precision,
+    OUT reason text,
+    OUT native_estimate double precision,
+    OUT gpusort_estimate double precision)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_advise'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION gpusort_advise(integer) IS 'what gpusort changes of what pg_stat_statements knows';
+
+CREATE FUNCTION gpusort_explain(statement text)
+RETURNS SETOF text
+AS 'MODULE_PATHNAME', 'gpusort_explain_statement'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION gpusort_explain(text) IS 'the plan of a statement, and why sorts of it are PostgreSQL''s';
+
+CREATE FUNCTION gpusort_environment(
+    OUT version text,
+    OUT build text,
+    OUT preloaded boolean,
+    OUT replaced boolean,
+    OUT state text,
+    OUT report text,
+    OUT cuda boolean,
+    OUT devices integer,
+    OUT host_limit bigint,
+    OUT staging_memory bigint,
+    OUT memory bigint,
+    OUT memlock bigint,
+    OUT huge_pages boolean,
+    OUT processors integer,
+    OUT gpus integer,
+    OUT driver text,
+    OUT hooks text[],
+    OUT distrusted oid[],
+    OUT distrusts_all boolean)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpusort_show_environment'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION gpusort_environment() IS 'what gpusort_check() looks at; sizes in bytes';
+
+-- Whoever may create functions in this schema can make a call by name ambiguous, with an overload that
+-- has defaults.  So each view is made of a function that has a name which nobody knows yet.
+-- Functions have columns that were added later at the end, views where they belong; views keep old names for
+-- one version.
+DO $$
+DECLARE
+    name text;
+    columns text;
+    unknown text;
+BEGIN
+    FOR name, columns IN VALUES
+        ('gpusort_devices', '*'),
+        ('gpusort_service', '*'),
+        ('gpusort_stats', 'COUNTED, '
+            'ingest_time AS ingest_ms, upload_wait_time AS upload_wait_ms, sort_time AS sort_ms, '
+            'gather_time AS gather_ms, emit_time AS emit_ms, tie_time AS ties_ms'),
+        ('gpusort_stats_database', 'datid, datname, COUNTED')
+    LOOP
+        columns := pg_catalog.replace(columns, 'COUNTED',
+            'sorts, rows, bytes, temp_bytes, runs, tie_rows, queue_time, ingest_time, upload_wait_time, sort_time, '
+            'gather_time, emit_time, tie_time, index_builds, declined_builds, small_sorts, fallbacks, fallback_reasons, stats_reset');
+        unknown := pg_catalog.format('gpusort_%s', pg_catalog.gen_random_uuid());
+        EXECUTE pg_catalog.format('ALTER FUNCTION %I() RENAME TO %I', name, unknown);
+        EXECUTE pg_catalog.format('CREATE VIEW %I AS SELECT %s FROM %I() AS %I', name, columns, unknown, name);
+        EXECUTE pg_catalog.format('ALTER FUNCTION %I() RENAME TO %I', unknown, name);
+    END LOOP;
+END $$;
+
+-- gpusort_jobs shows what pg_stat_activity has of its sessions.  Operators in it are those of pg_catalog alone.
+DO $do$
+DECLARE
+    here text := pg_catalog.quote_ident(pg_catalog.current_schema());
+    unknown text := pg_catalog.quote_ident(pg_catalog.format('gpusort_%s', pg_catalog.gen_random_uuid()));
+    path text := pg_catalog.current_setting('search_path');
+BEGIN
+    EXECUTE pg_catalog.format('ALTER FUNCTION %s.gpusort_jobs() RENAME TO %s', here, unknown);
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog', true);
+    EXECUTE pg_catalog.replace(pg_catalog.replace($view$
+CREATE OR REPLACE VIEW <here>.gpusort_jobs AS
+SELECT gpusort_jobs.pid, gpusort_jobs.datid, datname, gpusort_jobs.usesysid, usename, queryid, phase, engine, device,
+       estimated_rows, rows_in, rows_out, bytes, temp_bytes, sort_start, sort_start AS started, leader_pid, query,
+       round(CASE phase WHEN 'ingest' THEN least(100.0 * rows_in / nullif(estimated_rows, 0), 100)
+                        WHEN 'emit' THEN 100.0 * rows_out / nullif(rows_in, 0) END, 1) AS percent
+FROM <jobs>() AS gpusort_jobs LEFT JOIN LATERAL pg_stat_get_activity(gpusort_jobs.pid) AS activity ON true
+$view$, '<here>', here), '<jobs>', here || '.' || unknown);
+    PERFORM pg_catalog.set_config('search_path', path, true);
+    EXECUTE pg_catalog.format('ALTER FUNCTION %s.%s() RENAME TO gpusort_jobs', here, unknown);
+END $do$;
+
+-- Names in gpusort_check() are found when it is made, those of functions and operators in pg_catalog alone.
+DO $do$
+DECLARE
+    here text := pg_catalog.quote_ident(pg_catalog.current_schema());
+    unknown text := pg_catalog.quote_ident(pg_catalog.format('gpusort_%s', pg_catalog.gen_random_uuid()));
+    path text := pg_catalog.current_setting('search_path');
+BEGIN
+    EXECUTE pg_catalog.format('ALTER FUNCTION %s.gpusort_environment() RENAME TO %s', here, unknown);
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog', true);
+    EXECUTE pg_catalog.replace(pg_catalog.replace($check$
+CREATE FUNCTION <here>.gpusort_check(
+    OUT severity text,
+    OUT subject text,
+    OUT found text,
+    OUT expected text,
+    OUT action text)
+RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+BEGIN ATOMIC
+WITH environment AS MATERIALIZED (SELECT * FROM <environment>() AS environment),
+extension AS (SELECT max(extversion) AS version FROM pg_extension WHERE extname = 'gpusort'),
+setting AS (
+    SELECT pg_size_bytes(current_setting('shared_buffers')) AS shared_buffers,
+           current_setting('shared_memory_size_in_huge_pages') AS huge_pages_needed,
+           current_setting('max_worker_processes')::int AS worker_processes,
+           current_setting('max_parallel_workers')::int AS workers,
+           current_setting('max_parallel_workers_per_gather')::int AS workers_per_gather),
+wanted AS (
+    SELECT 16 * 1024 * 1024 * (1 + workers_per_gather::bigint) AS staging_memory,
+           2 + least(workers, workers_per_gather) AS worker_processes,
+           greatest(least(processors / 4, 16), 1) AS workers
+    FROM setting, environment),
+-- autovacuum does not analyze partitioned tables; a table that was vacuumed alone has a number of rows
+unanalyzed_table AS (
+    SELECT oid::regclass::text AS name,
+           CASE relkind WHEN 'p' THEN (SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(oid))
+                        ELSE pg_relation_size(oid) END AS bytes
+    FROM pg_class
+    WHERE relkind IN ('r', 'm', 'p') AND relpersistence <> 't' AND relnamespace <> 'pg_catalog'::regnamespace
+      AND (reltuples < 0 OR (relkind <> 'p' AND reltuples > 0 AND pg_stat_get_mod_since_analyze(oid) >= reltuples
+                             AND pg_stat_get_analyze_count(oid) + pg_stat_get_autoanalyze_count(oid) = 0))),
+unanalyzed AS (
+    SELECT count(*) AS tables, string_agg(name, ', ' ORDER BY place) FILTER (WHERE place <= 10) AS names
+    FROM (SELECT name, row_number() OVER (ORDER BY bytes DESC, name) AS place
+          FROM unanalyzed_table WHERE bytes >= 8 * 1024 * 1024) t),
+used_collation AS (
+    SELECT DISTINCT attcollation AS used FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid
+    WHERE attcollation <> 0 AND attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'm', 'p', 'f')
+      AND relnamespace <> 'pg_catalog'::regnamespace),
+changed AS (
+    SELECT string_agg(name, ', ' ORDER BY name) AS names
+    FROM (SELECT used::regcollation::text FROM used_collation JOIN pg_collation ON oid = used
+          WHERE collversion <> pg_collation_actual_version(oid)
+          UNION ALL
+          SELECT 'the database''s' FROM pg_database
+          WHERE datname = current_database()
+            AND datcollversion <> pg_database_collation_actual_version(oid)) c (name)),
+distrusted AS (
+    SELECT CASE WHEN distrusts_all THEN 'all of the C library'
+                ELSE string_agg(left_alone::regcollation::text, ', ') END AS names
+    FROM environment LEFT JOIN unnest(distrusted) left_alone ON true GROUP BY distrusts_all),
+hooked AS (
+    SELECT string_agg(library, ', ' ORDER BY library) AS names,
+           string_agg(library, ', ' ORDER BY library) FILTER (WHERE library <> ALL (ARRAY[
+           'auto_explain', 'hypopg', 'pg_plan_advice', 'pg_qualstats', 'pg_stat_kcache', 'pg_stat_statements',
+           'pgaudit'])) AS untested
+    FROM environment, unnest(hooks) library)
+SELECT f.severity, f.subject, f.found, f.expected, CASE WHEN f.severity <> 'ok' THEN f.action END
+FROM environment e, extension x, setting s, wanted w, unanalyzed u, changed c, distrusted d, hooked h,
+LATERAL (VALUES
+    (1, CASE WHEN e.preloaded THEN 'ok' ELSE 'warning' END,
+     'preloading',
+     CASE WHEN e.preloaded THEN 'the server has loaded gpusort' ELSE 'only this session has loaded gpusort' END,
+     'gpusort in shared_preload_libraries',
+     'Add gpusort to shared_preload_libraries in postgresql.conf, and restart the server.'),
+    (2, CASE WHEN e.version = x.version THEN 'ok' ELSE 'warning' END,
+     'version',
+     format('module %s, extension %s', e.version, x.version),
+     'the same',
+     'Restart the server if it was not since the installation, then ALTER EXTENSION gpusort UPDATE.'),
+    (3, CASE WHEN e.replaced THEN 'warning' ELSE 'ok' END,
+     'build',
+     format('the server runs build %s%s', e.build,
+            CASE WHEN e.replaced THEN ', another was installed since' END),
+     'the one that is installed',
+     'Restart the server: a service that starts now is of another build, and PostgreSQL would sort by itself.'),
+    (4, CASE WHEN e.state = 'ready' THEN 'ok' WHEN e.state IN ('hung', 'backing off') THEN 'error'
+              ELSE 'notice' END,
+     'service',
+     CASE e.state WHEN 'backing off' THEN 'backing off: ' || coalesce(e.report, 'the reason is visible to members of pg_monitor')
+                  ELSE e.state END,
+     'ready',
+     CASE WHEN e.state IN ('hung', 'backing off')
+              THEN 'Look for "sort service" in the server''s log; meanwhile PostgreSQL sorts.'
+          WHEN e.state = 'none' THEN 'Nothing: it starts with the first large sort.'
+          ELSE 'Ask again in a few seconds.' END),
+    (5, CASE WHEN current_setting('gpusort.enable')::bool AND current_setting('gpusort.allowed')::bool
+                  AND NOT current_setting('gpusort.force')::bool THEN 'ok' ELSE 'notice' END,
+     'settings',
+     format('gpusort.allowed %s, gpusort.enable %s, gpusort.force %s', current_setting('gpusort.allowed'),
+            current_setting('gpusort.enable'), current_setting('gpusort.force')),
+     'gpusort.allowed on, gpusort.enable on, gpusort.force off',
+     'Unless it is meant so, reset what differs, of the session, role, database or server.'),
+    (6, CASE WHEN e.state <> 'ready' THEN 'notice' WHEN e.cuda OR e.gpus = 0 THEN 'ok'
+             WHEN current_setting('gpusort.devices') = 'none' THEN 'notice' ELSE 'warning' END,
+     'engine',
+     CASE WHEN e.state <> 'ready' THEN 'not known before the service is ready'
+          WHEN e.cuda THEN format('cuda, on %s GPU(s)', e.devices)
+          WHEN current_setting('gpusort.devices') = 'none' THEN 'host: gpusort.devices is none'
+          ELSE 'host: ' || coalesce(e.report, 'there is no CUDA device') END,
+     'cuda where there is a GPU, else host',
+     CASE WHEN e.state <> 'ready' THEN 'See service.'
+          ELSE 'Install the package gpusort-cuda, or build with nvcc, and restart the server; see driver.' END),
+    (7, CASE WHEN e.gpus > 0 AND e.driver IS NULL THEN 'warning' ELSE 'ok' END,
+     'driver',
+     format('%s; NVIDIA GPUs in the machine: %s', coalesce(e.driver, 'no NVIDIA driver'), e.gpus),
+     'a driver where there is a GPU',
+     'Install the NVIDIA driver.'),
+    (8, CASE WHEN e.cuda AND e.memlock < e.staging_memory THEN 'warning' ELSE 'ok' END,
+     'locked memory',
+     coalesce(pg_size_pretty(e.memlock), 'unlimited'),
+     CASE WHEN e.cuda THEN format('gpusort.staging_memory, %s, or more', pg_size_pretty(e.staging_memory))
+          ELSE 'any, without a GPU' END,
+     'LimitMEMLOCK=infinity in the server''s unit, --ulimit memlock=-1 for a container: for copies at full speed.'),
+    (9, CASE WHEN s.shared_buffers >= 1024 * 1024 * 1024 AND NOT e.huge_pages THEN 'warning' ELSE 'ok' END,
+     'huge pages',
+     format('shared_buffers of %s, %s huge pages', pg_size_pretty(s.shared_buffers),
+            CASE WHEN e.huge_pages THEN 'in' ELSE 'not in' END),
+     'huge pages for shared_buffers of 1 GB or more',
+     format('sysctl vm.nr_hugepages=%s or more, huge_pages = try, and restart the server: without them each process '
+            'of a parallel query has thousands of small pages to map.', s.huge_pages_needed)),
+    (10, CASE WHEN e.staging_memory > e.memory / 4 THEN 'warning'
+              WHEN e.staging_memory < w.staging_memory THEN 'notice' ELSE 'ok' END,
+     'staging memory',
+     format('gpusort.staging_memory of %s', pg_size_pretty(e.staging_memory)),
+     format('from %s, of which a parallel sort may have half, to %s, a quarter of the memory',
+            pg_size_pretty(w.staging_memory), pg_size_pretty(e.memory / 4)),
+     'Change gpusort.staging_memory, and reload.'),
+    (11, CASE WHEN e.host_limit + e.staging_memory + s.shared_buffers > e.memory THEN 'warning' ELSE 'ok' END,
+     'host memory',
+     format('%s for sorts, %s of gpusort.staging_memory, %s of shared_buffers', pg_size_pretty(e.host_limit),
+            pg_size_pretty(e.staging_memory), pg_size_pretty(s.shared_buffers)),
+     format('less than %s in all, the memory that the server may use', pg_size_pretty(e.memory)),
+     'Lower gpusort.host_memory, and reload.'),
+    (12, CASE WHEN s.worker_processes < w.worker_processes THEN 'warning' ELSE 'ok' END,
+     'worker processes',
+     format('max_worker_processes %s', s.worker_processes),
+     format('%s or more: gpusort''s supervisor, one for logical replication, those of a plan', w.worker_processes),
+     'Raise max_worker_processes, and restart the server.'),
+    (13, CASE WHEN least(s.workers, s.workers_per_gather) < w.workers THEN 'notice' ELSE 'ok' END,
+     'parallel workers',
+     format('max_parallel_workers_per_gather %s, max_parallel_workers %s', s.workers_per_gather, s.workers),
+     format('%s or more of both, on %s processor%s', w.workers, e.processors, CASE WHEN e.processors <> 1 THEN 's' END),
+     'Raise them: all processes of a parallel plan take rows in, and do what is above a sort.'),
+    (14, CASE WHEN u.tables > 0 THEN 'warning' ELSE 'ok' END,
+     'statistics',
+     CASE WHEN u.tables > 0 THEN format('never analyzed: %s tables of 8 MB or more, %s', u.tables, u.names)
+          ELSE 'all tables of 8 MB or more were analyzed' END,
+     'ANALYZE after a load, also of partitioned tables',
+     'ANALYZE them: without it neither the size of sorts nor the best key for strings is known.'),
+    (15, CASE WHEN c.names IS NOT NULL OR d.names IS NOT NULL THEN 'warning' ELSE 'ok' END,
+     'collations',
+     CASE WHEN c.names IS NULL AND d.names IS NULL THEN 'unchanged'
+          ELSE concat_ws('; ', 'another version than before: ' || c.names, 'left to PostgreSQL: ' || d.names) END,
+     'unchanged data of their locales',
+     'REINDEX, then ALTER COLLATION or ALTER DATABASE ... REFRESH COLLATION VERSION, then restart the server.'),
+    (16, CASE WHEN h.untested IS NOT NULL THEN 'notice' ELSE 'ok' END,
+     'hooks',
+     CASE WHEN e.hooks IS NULL THEN 'visible to members of pg_monitor'
+          ELSE coalesce(h.names, 'none of other libraries') END,
+     'of libraries that gpusort was tested with',
+     format('Should plans surprise, try without %s; doc/works-with.md has what was tested.', h.untested))
+) f (place, severity, subject, found, expected, action)
+ORDER BY array_position(ARRAY['error', 'warning', 'notice', 'ok'], f.severity), f.place;
+END $check$, '<here>', here), '<environment>', here || '.' || unknown);
+    PERFORM pg_catalog.set_config('search_path', path, true);
+    EXECUTE pg_catalog.format('ALTER FUNCTION %s.%s() RENAME TO gpusort_environment', here, unknown);
+END $do$;
+COMMENT ON FUNCTION gpusort_check() IS 'what deserves a look in this server, worst first, and what to do';
+
+COMMENT ON VIEW gpusort_devices IS 'what the sort service sorts on';
+COMMENT ON COLUMN gpusort_devices.engine IS 'cuda or host';
+COMMENT ON COLUMN gpusort_devices.ordinal IS 'of the CUDA device, as nvidia-smi shows it';
+COMMENT ON COLUMN gpusort_devices.name IS 'of the device or processor';
+COMMENT ON COLUMN gpusort_devices.detail IS 'what else is known of it';
+COMMENT ON COLUMN gpusort_devices.memory_total IS 'bytes that it has';
+COMMENT ON COLUMN gpusort_devices.memory_limit IS 'bytes that sorts may use';
+COMMENT ON COLUMN gpusort_devices.memory_used IS 'bytes that sorts and what is kept between them use';
+COMMENT ON COLUMN gpusort_devices.jobs IS 'sorts that it has';
+COMMENT ON VIEW gpusort_service IS 'state of the sort service';
+COMMENT ON COLUMN gpusort_service.state IS 'none, starting, ready, draining, hung or backing off';
+COMMENT ON COLUMN gpusort_service.state_change IS 'when it came to be in that state';
+COMMENT ON COLUMN gpusort_service.pid IS 'process that takes sorts';
+COMMENT ON COLUMN gpusort_service.supervisor_pid IS 'background worker that keeps it running';
+COMMENT ON COLUMN gpusort_service.generation IS 'number of the service: later ones have higher';
+COMMENT ON COLUMN gpusort_service.leaving IS 'services of older generations that end their last sorts, or cannot be killed';
+COMMENT ON COLUMN gpusort_service.service_start IS 'when the service was started';
+COMMENT ON COLUMN gpusort_service.engines IS 'what it sorts with';
+COMMENT ON COLUMN gpusort_service.devices IS 'CUDA devices that it has';
+COMMENT ON COLUMN gpusort_service.device_limit IS 'bytes that one sort may use on devices';
+COMMENT ON COLUMN gpusort_service.host_limit IS 'bytes that sorts of the host engine may use';
+COMMENT ON COLUMN gpusort_service.report IS 'what it said before it was ready, or why there is none';
+COMMENT ON VIEW gpusort_stats IS 'what gpusort has done since stats_reset';
+COMMENT ON COLUMN gpusort_stats.sorts IS 'sorts that the service has done';
+COMMENT ON COLUMN gpusort_stats.rows IS 'rows of these';
+COMMENT ON COLUMN gpusort_stats.bytes IS 'bytes of these';
+COMMENT ON COLUMN gpusort_stats.temp_bytes IS 'bytes of them written to temporary files';
+COMMENT ON COLUMN gpusort_stats.runs IS 'parts in which they were sorted';
+COMMENT ON COLUMN gpusort_stats.tie_rows IS 'rows that the key did not decide and PostgreSQL''s comparator did';
+COMMENT ON COLUMN gpusort_stats.queue_time IS 'milliseconds of waiting for other sorts to end';
+COMMENT ON COLUMN gpusort_stats.ingest_time IS 'milliseconds of taking rows in';
+COMMENT ON COLUMN gpusort_stats.upload_wait_time IS 'milliseconds of waiting for rows to be with the engine';
+COMMENT ON COLUMN gpusort_stats.sort_time IS 'milliseconds of sorting';
+COMMENT ON COLUMN gpusort_stats.gather_time IS 'milliseconds of putting rows in order';
+COMMENT ON COLUMN gpusort_stats.emit_time IS 'milliseconds of waiting for rows in order';
+COMMENT ON COLUMN gpusort_stats.tie_time IS 'milliseconds of sorting rows that the key did not decide';
+COMMENT ON COLUMN gpusort_stats.index_builds IS 'btree indexes whose tuples the service sorted; their sorts are counted, too';
+COMMENT ON COLUMN gpusort_stats.declined_builds IS 'btree indexes of tables with rows that were PostgreSQL''s to build';
+COMMENT ON COLUMN gpusort_stats.small_sorts IS 'sorts that had fewer rows than gpusort.min_rows, which PostgreSQL did';
+COMMENT ON COLUMN gpusort_stats.fallbacks IS 'sorts that the service did not do, and PostgreSQL did';
+COMMENT ON COLUMN gpusort_stats.fallback_reasons IS 'these by reason';
+COMMENT ON COLUMN gpusort_stats.stats_reset IS 'since when is counted';
+COMMENT ON COLUMN gpusort_stats.ingest_ms IS 'old name of ingest_time, which goes with the next version';
+COMMENT ON COLUMN gpusort_stats.upload_wait_ms IS 'old name of upload_wait_time, which goes with the next version';
+COMMENT ON COLUMN gpusort_stats.sort_ms IS 'old name of sort_time, which goes with the next version';
+COMMENT ON COLUMN gpusort_stats.gather_ms IS 'old name of gather_time, which goes with the next version';
+COMMENT ON COLUMN gpusort_stats.emit_ms IS 'old name of emit_time, which goes with the next version';
+COMMENT ON COLUMN gpusort_stats.ties_ms IS 'old name of tie_time, which goes with the next version';
+COMMENT ON VIEW gpusort_stats_database IS 'the same by database that has sorted';
+COMMENT ON COLUMN gpusort_stats_database.datid IS 'OID of the database; unknown: those beyond the first 64';
+COMMENT ON COLUMN gpusort_stats_database.datname IS 'name of the database; unknown if it was dropped';
+COMMENT ON COLUMN gpusort_stats_database.sorts IS 'sorts that the service has done';
+COMMENT ON COLUMN gpusort_stats_database.rows IS 'rows of these';
+COMMENT ON COLUMN gpusort_stats_database.bytes IS 'bytes of these';
+COMMENT ON COLUMN gpusort_stats_database.temp_bytes IS 'bytes of them written to temporary files';
+COMMENT ON COLUMN gpusort_stats_database.runs IS 'parts in which they were sorted';
+COMMENT ON COLUMN gpusort_stats_database.tie_rows IS 'rows that PostgreSQL''s comparator has decided';
+COMMENT ON COLUMN gpusort_stats_database.queue_time IS 'milliseconds of waiting for other sorts to end';
+COMMENT ON COLUMN gpusort_stats_database.ingest_time IS 'milliseconds of taking rows in';
+COMMENT ON COLUMN gpusort_stats_database.upload_wait_time IS 'milliseconds of waiting for rows to be with the engine';
+COMMENT ON COLUMN gpusort_stats_database.sort_time IS 'milliseconds of sorting';
+COMMENT ON COLUMN gpusort_stats_database.gather_time IS 'milliseconds of putting rows in order';
+COMMENT ON COLUMN gpusort_stats_database.emit_time IS 'milliseconds of waiting for rows in order';
+COMMENT ON COLUMN gpusort_stats_database.tie_time IS 'milliseconds of sorting these';
+COMMENT ON COLUMN gpusort_stats_database.index_builds IS 'btree indexes whose tuples the service sorted; their sorts are counted, too';
+COMMENT ON COLUMN gpusort_stats_database.declined_builds IS 'btree indexes of tables with rows that were PostgreSQL''s to build';
+COMMENT ON COLUMN gpusort_stats_database.small_sorts IS 'sorts of few rows, which PostgreSQL did';
+COMMENT ON COLUMN gpusort_stats_database.fallbacks IS 'sorts that the service did not do, and PostgreSQL did';
+COMMENT ON COLUMN gpusort_stats_database.fallback_reasons IS 'these by reason';
+COMMENT ON COLUMN gpusort_stats_database.stats_reset IS 'since when is counted';
+COMMENT ON VIEW gpusort_jobs IS 'sorts that run now';
+COMMENT ON COLUMN gpusort_jobs.pid IS 'process of the session';
+COMMENT ON COLUMN gpusort_jobs.datid IS 'OID of its database';
+COMMENT ON COLUMN gpusort_jobs.datname IS 'name of its database';
+COMMENT ON COLUMN gpusort_jobs.usesysid IS 'OID of its user';
+COMMENT ON COLUMN gpusort_jobs.usename IS 'name of its user';
+COMMENT ON COLUMN gpusort_jobs.queryid IS 'of its statement, where PostgreSQL computes it';
+COMMENT ON COLUMN gpusort_jobs.phase IS 'queue, ingest, sort, verify or emit';
+COMMENT ON COLUMN gpusort_jobs.engine IS 'cuda or host; unknown in the queue';
+COMMENT ON COLUMN gpusort_jobs.device IS 'what sorts; unknown in the queue';
+COMMENT ON COLUMN gpusort_jobs.estimated_rows IS 'rows that the planner expects';
+COMMENT ON COLUMN gpusort_jobs.rows_in IS 'rows taken in so far';
+COMMENT ON COLUMN gpusort_jobs.rows_out IS 'rows given out so far';
+COMMENT ON COLUMN gpusort_jobs.bytes IS 'bytes of rows taken in so far';
+COMMENT ON COLUMN gpusort_jobs.temp_bytes IS 'bytes of temporary files that it may write so far';
+COMMENT ON COLUMN gpusort_jobs.sort_start IS 'when the sort began';
+COMMENT ON COLUMN gpusort_jobs.started IS 'old name of sort_start, which goes with the next version';
+COMMENT ON COLUMN gpusort_jobs.leader_pid IS 'process whose parallel worker it is; unknown: it is none';
+COMMENT ON COLUMN gpusort_jobs.query IS 'its statement, as pg_stat_activity shows it to you';
+COMMENT ON COLUMN gpusort_jobs.percent IS 'of the rows expected that were taken in, or of those taken in that were given out, by phase';
+
+-- Reading is for members of pg_monitor, resetting for superusers.
+REVOKE ALL ON FUNCTION gpusort_devices() FROM PUBLIC;
+REVOKE ALL ON FUNCTION gpusort_service() FROM PUBLIC;
+REVOKE ALL ON FUNCTION gpusort_stats() FROM PUBLIC;
+REVOKE ALL ON FUNCTION gpusort_stats_database() FROM PUBLIC;
+REVOKE ALL ON FUNCTION gpusort_jobs() FROM PUBLIC;
+REVOKE ALL ON FUNCTION gpusort_stats_reset() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION gpusort_devices() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION gpusort_service() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION gpusort_stats() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION gpusort_stats_database() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION gpusort_jobs() TO pg_monitor;
+GRANT SELECT ON gpusort_devices, gpusort_service, gpusort_stats, gpusort_stats_database, gpusort_jobs TO pg_monitor;
