@@ -8,8 +8,14 @@
 #include "settings.h"
 
 #include <limits.h>
+#include <unistd.h>
 
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "server/service_state.h"
 #include "service/protocol.h"
+#include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/plancache.h"
 
@@ -98,15 +104,54 @@ check_devices(char **value, void **extra, GucSource source)
 	return false;
 }
 
-/* A check hook: accepts 0, or what one sort at least can be done with. */
+/* Returns true if a user's statement gives the value that a check hook looks at: SET, ALTER ROLE, ALTER SYSTEM. */
+static bool
+is_users(GucSource source)
+{
+	return (source == PGC_S_SESSION || source == PGC_S_TEST || source == PGC_S_FILE) && IsNormalProcessingMode() &&
+		IsTransactionState() && !IsParallelWorker() && debug_query_string != NULL;
+}
+
+/*
+ * A check hook: accepts 0, or what one sort at least can be done with.  More than the machine has is accepted, too, for
+ * it may have more tomorrow: the log tells at the start and with each reload, and who sets it is told.
+ */
 static bool
 check_host_memory(int *value, void **extra, GucSource source)
 {
-	if (*value == 0 || *value >= MIN_HOST_MEMORY_MB)
+	const int64 machine_mb = (int64) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) >> 20;
+
+	if (*value != 0 && *value < MIN_HOST_MEMORY_MB)
+	{
+		GUC_check_errdetail("Sorts of the host engine have %d MB at least.", MIN_HOST_MEMORY_MB);
+		GUC_check_errhint("With 0 it is a quarter of the memory that the server may use.");
+		return false;
+	}
+	if (*value > machine_mb && (!IsUnderPostmaster || is_users(source)))
+		ereport(IsUnderPostmaster ? NOTICE : WARNING,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("gpusort.host_memory of %d MB is more than the machine has, which is " INT64_FORMAT " MB", *value,
+						machine_mb),
+				 errhint("Sorts that take it drive the machine out of memory. With 0 it is a quarter of the memory that "
+						 "the server may use.")));
+	return true;
+}
+
+/* A check hook: accepts all, and tells who sets what no sort can be done with now. */
+static bool
+check_engine(int *value, void **extra, GucSource source)
+{
+	GpuSortService service;
+
+	if (*value != GPUSORT_ENGINE_CUDA || !is_users(source))
 		return true;
-	GUC_check_errdetail("Sorts of the host engine have %d MB at least.", MIN_HOST_MEMORY_MB);
-	GUC_check_errhint("With 0 it is a quarter of the memory that the server may use.");
-	return false;
+	service = gpusort_shared_service();
+	if (service.state == GPUSORT_SERVICE_READY && (service.engines & (1 << GPUSORT_ENGINE_CUDA)) == 0)
+		ereport(NOTICE,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("gpusort.engine is cuda and the service has no CUDA device: PostgreSQL sorts"),
+				 errhint("With \"auto\" the host's cores sort where there is no device.")));
+	return true;
 }
 
 /*
@@ -248,7 +293,7 @@ gpusort_settings_init(void)
 							 "What sorts: a CUDA device, the host's cores, or the first of the two that is there.",
 							 NULL,
 							 &gpusort_engine, GPUSORT_ENGINE_AUTO, engine_options, PGC_USERSET, GUC_EXPLAIN,
-							 NULL, assign_engine, NULL);
+							 check_engine, assign_engine, NULL);
 	DefineCustomBoolVariable("gpusort.force",
 							 "Uses GpuSort wherever it is legal, whatever the cost.",
 							 NULL,

@@ -39,6 +39,7 @@
 #include "server/installation.h"
 #include "server/service_processes.h"
 #include "server/wait_events.h"
+#include "settings.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/guc.h"
@@ -266,6 +267,19 @@ apply_settings(void)
 	}
 }
 
+/* Logs that sorts are PostgreSQL's because of what the server's settings ask for. */
+static void
+check_engine(void)
+{
+	const GpuSortService service = gpusort_shared_service();
+
+	if (gpusort_engine == GPUSORT_ENGINE_CUDA && service.state == GPUSORT_SERVICE_READY && service.devices == 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("gpusort.engine is cuda and the service has no CUDA device: PostgreSQL sorts"),
+				 errhint("With \"auto\" the host's cores sort where there is no device.")));
+}
+
 /* Notes what the service said of itself, and tells the backends. */
 static void
 service_ready(GpuSortServiceProcess *process, const GpuSortMessage *message)
@@ -291,7 +305,9 @@ service_ready(GpuSortServiceProcess *process, const GpuSortMessage *message)
 						GPUSORT_NAME_BYTES, message->u.ready.device)));
 	else
 		ereport(again ? LOG : DEBUG1,
-				(errmsg("sort service ready: host engine, %u threads", message->u.ready.threads)));
+				(errmsg("sort service ready: host engine, %u thread%s", message->u.ready.threads,
+						message->u.ready.threads == 1 ? "" : "s")));
+	check_engine();
 }
 
 /*
@@ -517,6 +533,7 @@ gpusort_supervisor_main(Datum arg)
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
 			apply_settings();
+			check_engine();
 		}
 	}
 
