@@ -132,20 +132,6 @@ gpusort_offer(const RelOptInfo *rel, const Path *native, Path *path)
 	found->paths = lappend(found->paths, path);
 }
 
-/* The number of rows that a Limit wants of what is below it; -1: all, or nobody knows. */
-static double
-limit_of(const GpuSortPathPlace *place, const LimitPath *path)
-{
-	PlannerInfo *root = place->root;
-	bool known;
-
-	if (path->limitCount == NULL || path->limitOption != LIMIT_OPTION_COUNT)
-		return -1;
-	return gpusort_limit_rows(estimate_expression_value(root, path->limitCount),
-							  path->limitOffset != NULL ? estimate_expression_value(root, path->limitOffset) : NULL,
-							  path->subpath->rows, &known);
-}
-
 /* Returns true if a path is above all that its rel's other paths do: what it reads is in the place. */
 static bool
 passes_on(const Path *path)
@@ -235,7 +221,7 @@ place_below(const GpuSortPathPlace *place, const Path *path, int link)
 	switch (nodeTag(path))
 	{
 		case T_LimitPath:
-			below.first = limit_of(place, (const LimitPath *) path);
+			below.first = gpusort_limit_path_rows(place->root, (const LimitPath *) path);
 			break;
 		case T_ProjectionPath:
 			below.first = place->first;
@@ -491,11 +477,11 @@ saved_time(const GpuSortPathPlace *place, Path *native, Path *taken)
 	double saved = 0;
 
 	if (native != taken)
-		saved = gpusort_path_time(place->root, native, place->first, &gpusort_as_estimated) -
-			gpusort_path_time(place->root, taken, place->first, &gpusort_as_estimated);
+		saved = gpusort_path_time(place->root, native, place->first, &gpusort_with_limits) -
+			gpusort_path_time(place->root, taken, place->first, &gpusort_with_limits);
 	if (native == taken || saved != 0 || nodeTag(native) != nodeTag(taken))
 		return saved;
-	/* The model knows only the cost of such a node, of a Limit say, which is that of both. */
+	/* The model knows only the cost of such a node, of a LockRows say, which is that of both. */
 	for (int i = 0; i < 2; i++)
 	{
 		const GpuSortPathPlace below = place_below(place, native, i);
@@ -545,6 +531,6 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 		}
 	}
 	if (gpusort_estimate_is_wanted() && cheapest != NULL)
-		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &gpusort_as_estimated),
+		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &gpusort_with_limits),
 							 saved_time(&chosen, cheapest, taken));
 }

@@ -34,6 +34,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "plan/admission.h"
 #include "plan/model/native_time.h"
 #include "plan/model/shape.h"
 #include "plan/model/shard_time.h"
@@ -47,6 +48,7 @@
 #include "settings.h"
 
 const GpuSortGuess gpusort_as_estimated = {.groups = 1};
+const GpuSortGuess gpusort_with_limits = {.groups = 1, .limits = true};
 
 /* What path_time is asked for, the same for all nodes of a path. */
 typedef struct Estimate
@@ -531,6 +533,33 @@ other_time(const Estimate *estimate, const Path *path)
 	return (GpuSortParts){.rows = path->rows, .before = gpusort_cost_time(cost), .processes = 1};
 }
 
+/* The number of rows that a Limit wants of what is below it; -1: all, or nobody knows. */
+double
+gpusort_limit_path_rows(PlannerInfo *root, const LimitPath *path)
+{
+	bool known;
+
+	if (path->limitCount == NULL || path->limitOption != LIMIT_OPTION_COUNT)
+		return -1;
+	return gpusort_limit_rows(estimate_expression_value(root, path->limitCount),
+							  path->limitOffset != NULL ? estimate_expression_value(root, path->limitOffset) : NULL,
+							  path->subpath->rows, &known);
+}
+
+/* What is below a Limit, whose rows it wants. */
+static GpuSortParts
+limit_time(const Estimate *estimate, const LimitPath *path)
+{
+	const Estimate below = {
+		.root = estimate->root,
+		.guess = estimate->guess,
+		.first = gpusort_limit_path_rows(estimate->root, path),
+	};
+	GpuSortParts time = path_time(&below, path->subpath);
+
+	return (GpuSortParts){.rows = path->path.rows, .before = gpusort_parts_total(&time), .processes = 1};
+}
+
 static GpuSortParts
 path_time(const Estimate *estimate, const Path *path)
 {
@@ -569,6 +598,10 @@ path_time(const Estimate *estimate, const Path *path)
 			return nested_loop_time(estimate, (const JoinPath *) path);
 		case T_SubqueryScanPath:
 			return subquery_time(estimate, (const SubqueryScanPath *) path);
+		case T_LimitPath:
+			if (estimate->guess->limits)
+				return limit_time(estimate, (const LimitPath *) path);
+			break;
 		case T_AppendPath:
 			if (path->parallel_workers == 0)
 				return append_time(estimate, path, ((const AppendPath *) path)->subpaths, NIL);

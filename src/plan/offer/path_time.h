@@ -21,11 +21,16 @@ typedef struct GpuSortGuess
 	double one_rows;
 	double other_rows;
 	double input; /* scans, and all that is not known, take so many times as long; 0: as estimated */
+	bool limits;  /* a Limit takes what the rows take that it wants; else what its cost says, in any place the same */
 } GpuSortGuess;
 
 /* Numbers of rows as they are estimated. */
 extern const GpuSortGuess gpusort_as_estimated;
 
+/* The same, for what a whole statement takes. */
+extern const GpuSortGuess gpusort_with_limits;
+
 extern double gpusort_path_time(PlannerInfo *root, const Path *path, double first, const GpuSortGuess *guess);
+extern double gpusort_limit_path_rows(PlannerInfo *root, const LimitPath *path);
 
 #endif /* GPUSORT_PATH_TIME_H */

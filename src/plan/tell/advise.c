@@ -14,6 +14,10 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class_d.h"
+#include "commands/extension.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -143,7 +147,34 @@ read_statements(void)
 	return statements;
 }
 
-/* Returns true if a query reads a table that is not the system's. */
+/* Returns true if a table or view is neither the system's nor of what tells of statements. */
+static bool
+is_users(Oid relation)
+{
+	Oid extension;
+
+	if (relation < FirstNormalObjectId)
+		return false;
+	extension = getExtensionOfObject(RelationRelationId, relation);
+	return !OidIsValid(extension) || (extension != get_extension_oid("gpusort", true) && extension != get_extension_oid("pg_stat_statements", true));
+}
+
+/* Returns true if a statement that is only parsed names a table that may be a user's: also one that is gone. */
+static bool
+find_name(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeVar))
+	{
+		Oid relation = RangeVarGetRelid((RangeVar *) node, NoLock, true);
+
+		return !OidIsValid(relation) || is_users(relation);
+	}
+	return raw_expression_tree_walker(node, find_name, arg);
+}
+
+/* Returns true if a query reads a table that is a user's. */
 static bool
 find_table(Node *node, void *arg)
 {
@@ -153,7 +184,7 @@ find_table(Node *node, void *arg)
 	{
 		const RangeTblEntry *entry = (RangeTblEntry *) node;
 
-		return entry->rtekind == RTE_RELATION && entry->relid >= FirstNormalObjectId;
+		return entry->rtekind == RTE_RELATION && is_users(entry->relid);
 	}
 	if (IsA(node, Query))
 		return query_tree_walker((Query *) node, find_table, arg, QTW_EXAMINE_RTES_BEFORE);
@@ -172,7 +203,8 @@ analyze(const char *text)
 	List *queries;
 	Query *query;
 
-	if (list_length(parsed) != 1 || !IsA(linitial_node(RawStmt, parsed)->stmt, SelectStmt))
+	if (list_length(parsed) != 1 || !IsA(linitial_node(RawStmt, parsed)->stmt, SelectStmt) ||
+		!find_name(linitial_node(RawStmt, parsed)->stmt, NULL))
 		return NULL;
 	queries = pg_analyze_and_rewrite_varparams(linitial_node(RawStmt, parsed), text, &types, &ntypes, NULL);
 	if (list_length(queries) != 1)
