@@ -111,11 +111,18 @@ explain(PlannedStmt *stmt, const char *text, Numbered *numbered)
 	return state->str->data;
 }
 
+/* Returns true if a line begins a node that is not the first. */
+static bool
+begins_node(const char *line)
+{
+	return strncmp(line + strspn(line, " "), "->", 2) == 0;
+}
+
 /* Returns the number of the node that a line is the first of, and where its width stands; -1: it is none's. */
 static int
-node_of_line(const char *line, const Numbered *numbered, const char **width, const char **behind)
+node_of_line(const char *line, bool is_first, const Numbered *numbered, const char **width, const char **behind)
 {
-	const char *found = strstr(line, " width=");
+	const char *found = is_first || begins_node(line) ? strstr(line, " width=") : NULL;
 	char *end;
 	long value;
 
@@ -136,9 +143,10 @@ node_of_line(const char *line, const Numbered *numbered, const char **width, con
 static bool
 begins_other(const char *line)
 {
+	if (begins_node(line))
+		return true;
 	line += strspn(line, " ");
-	return strncmp(line, "->", 2) == 0 || strncmp(line, "InitPlan ", 9) == 0 || strncmp(line, "SubPlan ", 8) == 0 ||
-		strncmp(line, "CTE ", 4) == 0;
+	return strncmp(line, "InitPlan ", 9) == 0 || strncmp(line, "SubPlan ", 8) == 0 || strncmp(line, "CTE ", 4) == 0;
 }
 
 static void
@@ -169,11 +177,11 @@ put_plan(ReturnSetInfo *result, char *lines, const Numbered *numbered, List *rea
 	int node = -1;
 	int indent = 0;
 
-	for (char *line = strtok(lines, "\n"); line != NULL; line = strtok(NULL, "\n"))
+	for (char *line = strtok(lines, "\n"), *first = line; line != NULL; line = strtok(NULL, "\n"))
 	{
 		const char *width;
 		const char *behind;
-		int found = node_of_line(line, numbered, &width, &behind);
+		int found = node_of_line(line, line == first, numbered, &width, &behind);
 
 		if (found >= 0 || begins_other(line))
 		{
