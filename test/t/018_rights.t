@@ -64,11 +64,16 @@ my $session = $node->session;
 $session->run('SET plan_cache_mode = force_generic_plan; SET gpusort.force = on; '
 	. 'PREPARE q AS SELECT * FROM t ORDER BY k');
 like($session->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) EXECUTE q'), qr/radix/, 'a prepared sort');
-$session->run('SET gpusort.allowed = off');
+$session->run('BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k');
+$session->run('SET gpusort.allowed = off; SET gpusort.log_decisions = on');
 my $plan = $session->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) EXECUTE q');
-like($plan, qr/Sort Method: fallback: tuplesort/, 'is PostgreSQL\'s where gpusort.allowed has been turned off since');
-like($plan, qr/Fallback Reason: not allowed: gpusort.allowed is off/, 'and names the setting');
-$session->run('RESET gpusort.allowed');
+like($plan, qr/Sort Method: quicksort|external/, 'is PostgreSQL\'s where gpusort.allowed has been turned off since');
+unlike($plan, qr/GpuSort/, 'planned again');
+my $from = length $node->log_text;
+$session->run('FETCH 1 FROM c');
+like(substr($node->log_text, $from), qr/falling back to tuplesort: gpusort.allowed is off/,
+	'a cursor that is open falls back, and the log names the setting');
+$session->run('COMMIT; RESET gpusort.allowed; RESET gpusort.log_decisions');
 like($session->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) EXECUTE q'), qr/radix/, 'until it is on again');
 $session->close;
 

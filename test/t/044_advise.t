@@ -91,6 +91,25 @@ $node->safe_psql('postgres', q{SELECT "Statistics".pg_stat_statements_reset(); S
 	. q{SET work_mem = '1MB'; } . $queries{sorted});
 is($node->safe_psql('postgres', q{SELECT temp_blks > 0, changes FROM gpusort_advise(1)}), 't|t', 'PostgreSQL has');
 
+# what tells of statements, and psql's own, are none that anybody would have faster
+$node->safe_psql('postgres', q{SELECT "Statistics".pg_stat_statements_reset()});
+$node->safe_psql('postgres', "SELECT pid AS own FROM gpusort_jobs ORDER BY 1;\n"
+	. "SELECT queryid AS own FROM \"Statistics\".pg_stat_statements ORDER BY 1;\nSELECT 1 AS own FROM t ORDER BY k \\gdesc\n"
+	. 'SELECT k AS users_own FROM t ORDER BY k LIMIT 1');
+is($node->safe_psql('postgres', q{SELECT count(*), bool_and(query ~ 'users_own') FROM gpusort_advise(100)}), '1|t',
+	'statements of psql and of extensions that tell of statements are left out');
+
+# ratios are those of the times beside them, and of the same statement without its LIMIT much alike
+$node->safe_psql('postgres', q{SELECT "Statistics".pg_stat_statements_reset()});
+$node->safe_psql('postgres', q{SELECT m, count(DISTINCT k) AS limited FROM t GROUP BY m ORDER BY 2 DESC, 1 LIMIT 20});
+$node->safe_psql('postgres', q{SELECT count(*) FROM (SELECT m, count(DISTINCT k) AS unlimited FROM t GROUP BY m ORDER BY 2 DESC, 1 OFFSET 0) s});
+my ($of_limit, $of_all) = map { $node->safe_psql('postgres',
+	"SELECT CASE WHEN abs(ratio - native_estimate / gpusort_estimate) < 0.001 THEN ratio END FROM gpusort_advise(100) WHERE query ~ '$_'") }
+	'\mlimited', 'unlimited';
+cmp_ok($of_limit, '>', 1, 'a sort below LIMIT has a ratio');
+cmp_ok($of_limit, '<', 2 * $of_all, 'that is no more than twice as high as without it');
+cmp_ok($of_limit, '>', $of_all / 2, 'nor less than half');
+
 # what it takes: the longest first, so many of them
 $node->safe_psql('postgres', q{SELECT count(*) FROM t short WHERE id = 1; SELECT pg_sleep(1), count(*) FROM t long }
 	. q{WHERE id = 1; SELECT count(*) FROM documents WHERE id = 1});

@@ -10,6 +10,7 @@
  */
 #include "plan/tell/plan_reasons.h"
 
+#include "nodes/parsenodes.h"
 #include "plan/decisions.h"
 #include "plan/finish/lift.h"
 #include "plan/finish/sort_nodes.h"
