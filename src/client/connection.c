@@ -80,24 +80,29 @@ gpusort_connection_close(GpuSortConnection *connection)
 }
 
 /*
- * Waits for events on the socket, or, without one, for so many milliseconds; false if the service
- * hangs or is gone.  May not return, see file header.
+ * Waits for events on the socket, until a look at the pulse is due, or, without any, for a millisecond; false if the
+ * service hangs or is gone.  *waits: this is not the first call of this wait; it is set here.  May not return, see
+ * file header.
  */
 static bool
-wait_for_service(GpuSortConnection *connection, int events, long milliseconds, GpuSortFailure *failure)
+wait_for_service(GpuSortConnection *connection, int events, bool *waits, GpuSortFailure *failure)
 {
-	int ready = WaitLatchOrSocket(MyLatch, events | WL_TIMEOUT | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH,
-								  events != 0 ? connection->socket : PGINVALID_SOCKET, milliseconds,
-								  gpusort_wait_event(connection->wait));
+	long milliseconds;
+	int ready;
+
+	if (!*waits)
+		gpusort_availability_begin_watch(&connection->watch);
+	*waits = true;
+	milliseconds = events != 0 ? gpusort_availability_look_due(&connection->watch) : 1;
+	ready = WaitLatchOrSocket(MyLatch, events | WL_TIMEOUT | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH,
+							  events != 0 ? connection->socket : PGINVALID_SOCKET, milliseconds,
+							  gpusort_wait_event(connection->wait));
 
 	if (ready & WL_LATCH_SET)
 	{
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-	/* While the listen queue is full nothing is owed. */
-	if ((ready & WL_TIMEOUT) != 0 && events != 0)
-		connection->silent++;
 	if ((ready & events) != 0 || gpusort_availability_look(&connection->watch))
 		return true;
 	return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service does not answer");
@@ -154,6 +159,8 @@ bool
 gpusort_connection_send_file(GpuSortConnection *connection, GpuSortMessage *message, GpuSortMessageType type, File file,
 							 GpuSortFailure *failure)
 {
+	bool waits = false;
+
 	message->magic = GPUSORT_PROTOCOL_MAGIC;
 	message->version = GPUSORT_PROTOCOL_VERSION;
 	message->type = type;
@@ -166,7 +173,7 @@ gpusort_connection_send_file(GpuSortConnection *connection, GpuSortMessage *mess
 			return true;
 		if (n >= 0 || (errno != EAGAIN && errno != EINTR))
 			return fail_lost(failure);
-		if (errno == EAGAIN && !wait_for_service(connection, WL_SOCKET_WRITEABLE, GPUSORT_LOOK_MS, failure))
+		if (errno == EAGAIN && !wait_for_service(connection, WL_SOCKET_WRITEABLE, &waits, failure))
 			return false;
 	}
 }
@@ -186,6 +193,8 @@ gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message, 
 static bool
 receive_message(GpuSortConnection *connection, GpuSortMessage *message, int looks, int *fd, GpuSortFailure *failure)
 {
+	bool waits = false;
+
 	failure->reason = GPUSORT_REASON_NONE;
 	if (fd != NULL)
 		*fd = -1;
@@ -211,16 +220,15 @@ receive_message(GpuSortConnection *connection, GpuSortMessage *message, int look
 			continue;
 		if (n < 0 && errno == EAGAIN)
 		{
-			if (!wait_for_service(connection, WL_SOCKET_READABLE, GPUSORT_LOOK_MS, failure))
+			if (!wait_for_service(connection, WL_SOCKET_READABLE, &waits, failure))
 				return false;
-			if (connection->silent >= looks)
+			if (connection->watch.silent >= looks)
 				return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service owes an answer for %d seconds",
 										   looks * GPUSORT_LOOK_MS / 1000);
 			continue;
 		}
 		if (n <= 0)
 			return fail_lost(failure);
-		connection->silent = 0;
 
 		attached = CMSG_FIRSTHDR(&header);
 		if (attached != NULL && attached->cmsg_level == SOL_SOCKET && attached->cmsg_type == SCM_RIGHTS)
@@ -241,9 +249,9 @@ receive_message(GpuSortConnection *connection, GpuSortMessage *message, int look
 			return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL,
 									   "the sort service speaks another protocol version");
 		}
-		if (message->type == GPUSORT_MSG_WORKING)
-			continue;
-		return true;
+		if (message->type != GPUSORT_MSG_WORKING)
+			return true;
+		waits = false;
 	}
 }
 
@@ -293,6 +301,7 @@ gpusort_connection_open(GpuSortConnection *connection, uint32 generation, GpuSor
 	GpuSortMessage message = {0};
 	int pool_fd;
 	bool mapped;
+	bool waits = false;
 
 	connection->watch.generation = generation;
 	gpusort_socket_path(generation, path);
@@ -312,7 +321,7 @@ gpusort_connection_open(GpuSortConnection *connection, uint32 generation, GpuSor
 		if (errno == EAGAIN)
 		{
 			/* The listen queue is full: a UNIX socket offers nothing to wait on. */
-			if (!wait_for_service(connection, 0, 1, failure))
+			if (!wait_for_service(connection, 0, &waits, failure))
 				return false;
 			continue;
 		}

@@ -24,7 +24,6 @@ typedef struct GpuSortConnection
 	int socket;              /* -1: closed */
 	GpuSortMappedPool *pool; /* NULL: closed */
 	GpuSortPulseWatch watch; /* of the service that it goes to */
-	int silent;              /* looks at its pulse since the last message */
 	int soon;                /* so many are too many for what comes soon */
 	GpuSortWait wait;        /* what for, when it waits */
 } GpuSortConnection;

@@ -16,11 +16,14 @@
  *	waits for it looks there now and then, and gives it up when the supervisor
  *	has, or when the pulse stands still for some looks of the backend's own: then
  *	the supervisor is no better.  Looks are counted rather than time, so that
- *	a machine that was paused loses nothing.
+ *	a machine that was paused loses nothing; but they are a fixed time apart, however
+ *	often the backend is woken for something else.
  *
  *-------------------------------------------------------------------------
  */
 #include "server/availability.h"
+
+#include <math.h>
 
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
@@ -42,6 +45,9 @@
 
 /* When this backend last found no worker slot for a supervisor; 0: never, or one since */
 static TimestampTz register_failed = 0;
+
+/* The pulse that this backend last saw standing still for too long: the next sorts do not wait for that again */
+static GpuSortPulse given_up = {0};
 
 /* It is not to start a supervisor */
 static bool leave_alone = false;
@@ -176,6 +182,15 @@ gpusort_availability_expected(const GpuSortService *service)
 	return wake_supervisor(service);
 }
 
+/* Returns true if this backend has given the service up, and it has had no beat since. */
+static bool
+was_given_up(const GpuSortService *service)
+{
+	const GpuSortPulse *pulse = &service->pulses[service->generation % GPUSORT_PULSES];
+
+	return given_up.alive != 0 && given_up.generation == service->generation && pulse->alive == given_up.alive;
+}
+
 /*
  * Waits for a service that is starting, not long;
  * *generation is which one is ready.  False, with a text,
@@ -194,15 +209,15 @@ gpusort_availability_wait(uint32 *generation, char *why_not, size_t why_not_size
 		const char *no_supervisor;
 		long left;
 
+		if (service.state == GPUSORT_SERVICE_HUNG || (service.state == GPUSORT_SERVICE_READY && was_given_up(&service)))
+		{
+			strlcpy(why_not, "the sort service does not answer", why_not_size);
+			break;
+		}
 		if (service.state == GPUSORT_SERVICE_READY)
 		{
 			*generation = service.generation;
 			ready = true;
-			break;
-		}
-		if (service.state == GPUSORT_SERVICE_HUNG)
-		{
-			strlcpy(why_not, "the sort service does not answer", why_not_size);
 			break;
 		}
 		if (service.state == GPUSORT_SERVICE_BACKOFF)
@@ -234,24 +249,57 @@ gpusort_availability_wait(uint32 *generation, char *why_not, size_t why_not_size
 	return ready;
 }
 
+/* The pulse of the service that a backend waits for. */
+static GpuSortPulse
+watched_pulse(const GpuSortPulseWatch *watch)
+{
+	return gpusort_shared_service().pulses[watch->generation % GPUSORT_PULSES];
+}
+
+/* Milliseconds since the last look, or since the wait began. */
+static double
+since_look(const GpuSortPulseWatch *watch)
+{
+	instr_time since;
+
+	INSTR_TIME_SET_CURRENT(since);
+	INSTR_TIME_SUBTRACT(since, watch->looked);
+	return INSTR_TIME_GET_MILLISEC(since);
+}
+
+/* A wait for the service begins: the first look is one interval later. */
+void
+gpusort_availability_begin_watch(GpuSortPulseWatch *watch)
+{
+	INSTR_TIME_SET_CURRENT(watch->looked);
+	watch->silent = 0;
+	if (watch->alive == 0)
+		watch->alive = watched_pulse(watch).alive;
+}
+
+/* Milliseconds until the next look is due. */
+long
+gpusort_availability_look_due(const GpuSortPulseWatch *watch)
+{
+	double since = since_look(watch);
+
+	return since < GPUSORT_LOOK_MS ? (long) ceil(GPUSORT_LOOK_MS - since) : 0;
+}
+
 /*
- * To be called by a backend that waits for the service, as often as it likes: looks at the pulse, at
- * most once in GPUSORT_LOOK_MS.  False: the service hangs or is gone.
+ * To be called by a backend that waits for the service, as often as it likes: looks at the pulse where that
+ * is due.  False: the service hangs or is gone.
  */
 bool
 gpusort_availability_look(GpuSortPulseWatch *watch)
 {
 	GpuSortPulse pulse;
-	instr_time now;
-	instr_time since;
 
-	INSTR_TIME_SET_CURRENT(now);
-	since = now;
-	INSTR_TIME_SUBTRACT(since, watch->looked);
-	if (INSTR_TIME_GET_MILLISEC(since) < GPUSORT_LOOK_MS)
+	if (since_look(watch) < GPUSORT_LOOK_MS)
 		return true;
-	watch->looked = now;
-	pulse = gpusort_shared_service().pulses[watch->generation % GPUSORT_PULSES];
+	INSTR_TIME_SET_CURRENT(watch->looked);
+	watch->silent++;
+	pulse = watched_pulse(watch);
 	if (pulse.generation != watch->generation || pulse.lost)
 		return false;
 	if (pulse.alive != watch->alive)
@@ -260,5 +308,8 @@ gpusort_availability_look(GpuSortPulseWatch *watch)
 		watch->looks = 0;
 		return true;
 	}
-	return ++watch->looks < LOOKS_WITHOUT_BEAT;
+	if (++watch->looks < LOOKS_WITHOUT_BEAT)
+		return true;
+	given_up = pulse;
+	return false;
 }

@@ -17,18 +17,21 @@
 typedef struct GpuSortPulseWatch
 {
 	uint32 generation; /* of the service that it waits for */
-	TimestampTz alive; /* as the service was last seen */
+	TimestampTz alive; /* as the service was last seen; 0: not yet */
 	int looks;         /* since then */
-	instr_time looked;
+	int silent;        /* looks since the wait began */
+	instr_time looked; /* the last look, or the beginning of the wait */
 } GpuSortPulseWatch;
 
-/* Every wait for a service wakes after so long at most, in milliseconds, to look at its pulse. */
+/* A backend that waits for a service looks at its pulse so often, in milliseconds, whatever else wakes it. */
 #define GPUSORT_LOOK_MS 1000
 
 extern void gpusort_availability_init(void);
 extern void gpusort_availability_leave_alone(void);
 extern const char *gpusort_availability_expected(const GpuSortService *service);
 extern bool gpusort_availability_wait(uint32 *generation, char *why_not, size_t why_not_size);
+extern void gpusort_availability_begin_watch(GpuSortPulseWatch *watch);
+extern long gpusort_availability_look_due(const GpuSortPulseWatch *watch);
 extern bool gpusort_availability_look(GpuSortPulseWatch *watch);
 
 #endif /* GPUSORT_AVAILABILITY_H */

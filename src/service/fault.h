@@ -109,6 +109,10 @@
 	POINT(hang_emit, EMIT, "hangs in emit")    \
 	POINT(hang_end, END, "hangs in end")
 
+/* Reads of a part of a run: POINT(name, what). */
+#define GPUSORT_FAULTS_READ(POINT) \
+	POINT(hang_read, "a read of a part of a run does not return")
+
 /* Points that are passed once, when the service starts: POINT(name, what). */
 #define GPUSORT_FAULTS_START(POINT) \
 	POINT(never_ready, "is neither ready nor ends")
@@ -118,6 +122,7 @@ struct GpuSortSession;
 extern bool gpusort_fault_sent(struct GpuSortSession *session, const GpuSortMessage *message, GpuSortMessageType type);
 extern void gpusort_fault_received(const GpuSortMessage *message);
 extern void gpusort_fault_call(int command);
+extern void gpusort_fault_read(void);
 extern void gpusort_fault_start(void);
 
 /* A message is about to be sent; true if that was done here, in another way. */
@@ -126,6 +131,8 @@ extern void gpusort_fault_start(void);
 #define GPUSORT_FAULT_RECEIVED(message)            gpusort_fault_received(message)
 /* An engine is about to be called for a command. */
 #define GPUSORT_FAULT_CALL(command)                gpusort_fault_call(command)
+/* A part of a run is about to be read. */
+#define GPUSORT_FAULT_READ()                       gpusort_fault_read()
 /* The service is about to say that it is ready. */
 #define GPUSORT_FAULT_START()                      gpusort_fault_start()
 
@@ -134,6 +141,7 @@ extern void gpusort_fault_start(void);
 #define GPUSORT_FAULT_SENT(session, message, type) false
 #define GPUSORT_FAULT_RECEIVED(message)            ((void) 0)
 #define GPUSORT_FAULT_CALL(command)                ((void) 0)
+#define GPUSORT_FAULT_READ()                       ((void) 0)
 #define GPUSORT_FAULT_START()                      ((void) 0)
 
 #endif

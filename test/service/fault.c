@@ -34,6 +34,7 @@ typedef enum PointKind
 	POINT_SENT,
 	POINT_STOP,
 	POINT_HANG,
+	POINT_READ,
 	POINT_START,
 } PointKind;
 
@@ -49,10 +50,12 @@ typedef struct Point
 #define SENT(name, where, text) {#name, POINT_SENT, GPUSORT_MSG_##where, text, name},
 #define STOP(name, where, text) {#name, POINT_STOP, GPUSORT_MSG_##where, text, NULL},
 #define HANG(name, where, text) {#name, POINT_HANG, GPUSORT_COMMAND_##where, text, NULL},
+#define READ(name, text)        {#name, POINT_READ, 0, text, NULL},
 #define START(name, text)       {#name, POINT_START, 0, text, NULL},
 
 static const Point points[] = {
-	GPUSORT_FAULTS_SENT(SENT) GPUSORT_FAULTS_STOP(STOP) GPUSORT_FAULTS_HANG(HANG) GPUSORT_FAULTS_START(START)};
+	GPUSORT_FAULTS_SENT(SENT) GPUSORT_FAULTS_STOP(STOP) GPUSORT_FAULTS_HANG(HANG) GPUSORT_FAULTS_READ(READ)
+		GPUSORT_FAULTS_START(START)};
 
 /* The fault that was chosen; under the lock, for jobs' threads look at it too. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -174,6 +177,18 @@ void
 gpusort_fault_call(int command)
 {
 	const Point *point = pass(POINT_HANG, command);
+
+	if (point == NULL)
+		return;
+	happens(point);
+	for (;;)
+		pause();
+}
+
+void
+gpusort_fault_read(void)
+{
+	const Point *point = pass(POINT_READ, 0);
 
 	if (point == NULL)
 		return;

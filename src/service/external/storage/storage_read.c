@@ -16,6 +16,7 @@
 #include "service/external/storage/checksum.h"
 #include "service/external/storage/storage_state.h"
 #include "service/errors.h"
+#include "service/fault.h"
 
 /* So much is read at once, and any single block: it should stay in a CPU's cache until it is compared. */
 #define READ_BYTES ((uint32_t) 1 << 20)
@@ -139,6 +140,7 @@ gpusort_storage_read(GpuSortStorage *storage, const GpuSortRunBlock *blocks, uin
 		if (__atomic_load_n(storage->cancelled, __ATOMIC_RELAXED) != 0)
 			return gpusort_error_cancelled(error);
 		__atomic_fetch_add(storage->steps, 1, __ATOMIC_RELAXED);
+		GPUSORT_FAULT_READ();
 		if (blocks->file == GPUSORT_BLOCK_IN_MEMORY)
 			memcpy(to, (const char *) (uintptr_t) blocks->place, read.bytes);
 		else
