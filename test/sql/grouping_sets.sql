@@ -73,9 +73,11 @@ INSERT INTO sets.left (query) VALUES
 	('SELECT a, c, count(*) FROM sets.many GROUP BY GROUPING SETS ((a), (c))'),
 	('SELECT id, t, a, count(*) FROM sets.keyed GROUP BY GROUPING SETS ((id), (id, a))');
 
--- Sets with constants among their columns, equal columns, and what is equal to a column and is none
+-- Sets returned for each group; sets with constants among their columns, equal columns, and what only looks like a column
 CREATE TABLE sets.alike (ordinal serial, query text);
 INSERT INTO sets.alike (query) VALUES
+	('SELECT a, generate_series(1, 50) / 10 AS g FROM sets.many GROUP BY a'),
+	('SELECT count(*) FROM sets.many WHERE (a, a) IN (SELECT a, generate_series(1, 50) / 10 FROM sets.many GROUP BY a)'),
 	('SELECT 0 AS k, id, p, sum(big) FROM sets.many GROUP BY GROUPING SETS ((k, id), (p)) HAVING sum(big) > 0'),
 	('SELECT 0 AS z, id, p, coalesce(sum(big), 0), count(*) + 0, 0 AS zz, grouping(0, id) FROM sets.many GROUP BY GROUPING SETS ((1, id), (p))'),
 	('SELECT 0 AS z, 0 AS y, id, p, sum(big) + 0 FROM sets.many GROUP BY GROUPING SETS ((1, id), (2, p))'),

@@ -13,6 +13,7 @@
 #include "plan/offer/choice.h"
 
 #include "node.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -239,7 +240,12 @@ gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 	if (path == NULL || !fits(choice, path) || (!choice->forced && !inputs_cost_less(path, choice->native->total_cost)))
 		return;
 	if (!equal(path->pathtarget->exprs, choice->native->pathtarget->exprs))
+	{
+		/* A ProjectSet is between them, which returns sets: the path's place is below that. */
+		if (expression_returns_set((Node *) choice->native->pathtarget->exprs))
+			return;
 		path = apply_projection_to_path(place->root, path->parent, path, choice->native->pathtarget);
+	}
 	if (choice->best_time < 0)
 	{
 		choice->best_time = gpusort_path_time(place->root, choice->native, place->first, &gpusort_as_estimated);
