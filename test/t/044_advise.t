@@ -94,7 +94,8 @@ is($node->safe_psql('postgres', q{SELECT temp_blks > 0, changes FROM gpusort_adv
 # what tells of statements, and psql's own, are none that anybody would have faster
 $node->safe_psql('postgres', q{SELECT "Statistics".pg_stat_statements_reset()});
 $node->safe_psql('postgres', "SELECT pid AS own FROM gpusort_jobs ORDER BY 1;\n"
-	. "SELECT queryid AS own FROM \"Statistics\".pg_stat_statements ORDER BY 1;\nSELECT 1 AS own FROM t ORDER BY k \\gdesc\n"
+	. "SELECT queryid AS own FROM \"Statistics\".pg_stat_statements ORDER BY 1;\n"
+	. "SELECT 1 AS own FROM t ORDER BY k \\gdesc\n"
 	. 'SELECT k AS users_own FROM t ORDER BY k LIMIT 1');
 is($node->safe_psql('postgres', q{SELECT count(*), bool_and(query ~ 'users_own') FROM gpusort_advise(100)}), '1|t',
 	'statements of psql and of extensions that tell of statements are left out');
@@ -102,9 +103,11 @@ is($node->safe_psql('postgres', q{SELECT count(*), bool_and(query ~ 'users_own')
 # ratios are those of the times beside them, and of the same statement without its LIMIT much alike
 $node->safe_psql('postgres', q{SELECT "Statistics".pg_stat_statements_reset()});
 $node->safe_psql('postgres', q{SELECT m, count(DISTINCT k) AS limited FROM t GROUP BY m ORDER BY 2 DESC, 1 LIMIT 20});
-$node->safe_psql('postgres', q{SELECT count(*) FROM (SELECT m, count(DISTINCT k) AS unlimited FROM t GROUP BY m ORDER BY 2 DESC, 1 OFFSET 0) s});
+$node->safe_psql('postgres', q{SELECT count(*) FROM (SELECT m, count(DISTINCT k) AS unlimited FROM t GROUP BY m }
+	. q{ORDER BY 2 DESC, 1 OFFSET 0) s});
 my ($of_limit, $of_all) = map { $node->safe_psql('postgres',
-	"SELECT CASE WHEN abs(ratio - native_estimate / gpusort_estimate) < 0.001 THEN ratio END FROM gpusort_advise(100) WHERE query ~ '$_'") }
+	'SELECT CASE WHEN abs(ratio - native_estimate / gpusort_estimate) < 0.001 THEN ratio END '
+	. "FROM gpusort_advise(100) WHERE query ~ '$_'") }
 	'\mlimited', 'unlimited';
 cmp_ok($of_limit, '>', 1, 'a sort below LIMIT has a ratio');
 cmp_ok($of_limit, '<', 2 * $of_all, 'that is no more than twice as high as without it');

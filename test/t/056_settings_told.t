@@ -51,8 +51,8 @@ SKIP:
 }
 
 # a session that holds its share: 16 MB are four chunks, half of which one session gets, but two sorts
-$node->safe_psql('postgres', q{CREATE EXTENSION gpusort; CREATE TABLE t AS SELECT i AS id, (i * 7919::bigint) % 300007 AS k,
-	repeat(md5(i::text), 10) AS m FROM generate_series(1, 100000) i; ANALYZE t});
+$node->safe_psql('postgres', q{CREATE EXTENSION gpusort;
+	CREATE TABLE t AS SELECT i AS id, (i * 7919::bigint) % 300007 AS k, repeat(md5(i::text), 10) AS m FROM generate_series(1, 100000) i; ANALYZE t});
 my $session = $node->session;
 my $explain = q{SELECT string_agg(line, E'\n') FROM gpusort_explain('SELECT * FROM t ORDER BY id') line};
 $session->run('SET gpusort.force = on; BEGIN');
@@ -63,8 +63,8 @@ for my $i (1 .. 2)
 	$session->run("DECLARE c$i CURSOR FOR SELECT * FROM t ORDER BY k; FETCH 10 FROM c$i");
 }
 my ($plan) = $session->run($explain);
-like($plan, qr/GpuSort: not used: other sorts of this session have all that one session gets of gpusort\.staging_memory/,
-	'not with two');
+my $share = qr/other sorts of this session have all that one session gets of gpusort\.staging_memory/;
+like($plan, qr/GpuSort: not used: $share/, 'not with two');
 my ($reasons) = $session->run(q{SELECT fallbacks FROM gpusort_stats});
 $session->run('SELECT count(*) FROM (SELECT * FROM t ORDER BY id OFFSET 0) s');
 is(($session->run(q{SELECT fallbacks FROM gpusort_stats}))[0], $reasons, 'so nothing falls back');
@@ -75,8 +75,8 @@ is($node->safe_psql('postgres', q{SELECT count(*), bool_and(percent BETWEEN 0 AN
 	FROM gpusort_jobs j}), '2|t|t|t|t', 'gpusort_jobs has the statement and how far it is');
 $node->safe_psql('postgres', 'CREATE ROLE watcher; GRANT SELECT ON gpusort_jobs TO watcher; '
 	. 'GRANT EXECUTE ON FUNCTION gpusort_jobs() TO watcher');
-is($node->safe_psql('postgres', 'SET ROLE watcher; SELECT DISTINCT query FROM gpusort_jobs'), '<insufficient privilege>',
-	'who may not see statements in pg_stat_activity does not see them here');
+is($node->safe_psql('postgres', 'SET ROLE watcher; SELECT DISTINCT query FROM gpusort_jobs'),
+	'<insufficient privilege>', 'who may not see statements in pg_stat_activity does not see them here');
 $session->run('CLOSE c1');
 ($plan) = $session->run($explain);
 like($plan, qr/Custom Scan \(GpuSort\)/, 'planned for the service again when a cursor was closed');

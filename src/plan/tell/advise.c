@@ -156,7 +156,9 @@ is_users(Oid relation)
 	if (relation < FirstNormalObjectId)
 		return false;
 	extension = getExtensionOfObject(RelationRelationId, relation);
-	return !OidIsValid(extension) || (extension != get_extension_oid("gpusort", true) && extension != get_extension_oid("pg_stat_statements", true));
+	if (!OidIsValid(extension))
+		return true;
+	return extension != get_extension_oid("gpusort", true) && extension != get_extension_oid("pg_stat_statements", true);
 }
 
 /* Returns true if a statement that is only parsed names a table that may be a user's: also one that is gone. */

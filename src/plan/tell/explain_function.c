@@ -3,7 +3,7 @@
  * explain_function.c
  *	  The function gpusort_explain(): the plan of a statement, with what EXPLAIN (GPUSORT) says of its sorts.
  *
- * Before PostgreSQL 18 no module can have an option of EXPLAIN.  So PostgreSQL explains the plan here, and the lines are
+ * Before PostgreSQL 18 no module can have an option of EXPLAIN.  So PostgreSQL explains the plan here, and lines are
  * put between its own: of a node behind its properties, before the nodes below it.  Which line is which node's is told
  * by its estimated width, in the place of which the plan has the node's number while it is printed.
  *
@@ -48,7 +48,7 @@ typedef struct Numbered
 	int *widths; /* by number */
 } Numbered;
 
-/* Returns the one query of a text, rewritten, that can be planned.  Errors: those of parsing, and what there is else. */
+/* Returns the one query of a text, rewritten.  Errors: those of parsing, and if there is another number of them. */
 static Query *
 analyze(const char *text)
 {
