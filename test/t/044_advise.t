@@ -112,6 +112,7 @@ my ($of_limit, $of_all) = map { $node->safe_psql('postgres',
 cmp_ok($of_limit, '>', 1, 'a sort below LIMIT has a ratio');
 cmp_ok($of_limit, '<', 2 * $of_all, 'that is no more than twice as high as without it');
 cmp_ok($of_limit, '>', $of_all / 2, 'nor less than half');
+$node->safe_psql('postgres', q{SELECT "Statistics".pg_stat_statements_reset()});
 
 # what it takes: the longest first, so many of them
 $node->safe_psql('postgres', q{SELECT count(*) FROM t short WHERE id = 1; SELECT pg_sleep(1), count(*) FROM t long }

@@ -52,7 +52,8 @@ SKIP:
 
 # a session that holds its share: 16 MB are four chunks, half of which one session gets, but two sorts
 $node->safe_psql('postgres', q{CREATE EXTENSION gpusort;
-	CREATE TABLE t AS SELECT i AS id, (i * 7919::bigint) % 300007 AS k, repeat(md5(i::text), 10) AS m FROM generate_series(1, 100000) i; ANALYZE t});
+	CREATE TABLE t AS SELECT i AS id, (i * 7919::bigint) % 300007 AS k, repeat(md5(i::text), 10) AS m
+	FROM generate_series(1, 100000) i; ANALYZE t});
 my $session = $node->session;
 my $explain = q{SELECT string_agg(line, E'\n') FROM gpusort_explain('SELECT * FROM t ORDER BY id') line};
 $session->run('SET gpusort.force = on; BEGIN');
