@@ -5,6 +5,8 @@ package WorkloadQuery;
 use strict;
 use warnings;
 
+use List::Util qw(max);
+
 # The text in tokens: [kind, text, depth of parentheses].  Kinds: word, string, comment, blank, other.  What
 # a script has for psql, lines that begin with a backslash, are comments here.
 sub tokens
@@ -61,12 +63,26 @@ sub is_query
 	return $statement =~ /^[\s(]*(?:select|with|values|table)\b/i;
 }
 
-# True with parameters ($1)
+# The text with other texts in the place of its parameters, by their numbers ($1 is 1)
+sub with_values
+{
+	my ($statement, $values) = @_;
+	my @tokens = tokens($statement);
+	for (0 .. $#tokens - 1)
+	{
+		my $number = $tokens[ $_ + 1 ][1];
+		@tokens[ $_, $_ + 1 ] = ([ other => $values->{$number} ], [ blank => '' ])
+			if $tokens[$_][1] eq '$' && exists $values->{$number};
+	}
+	return join '', map { $_->[1] } @tokens;
+}
+
+# The highest number of a parameter, 0 without any
 sub has_parameters
 {
 	my ($statement) = @_;
 	my @tokens = tokens($statement);
-	return grep { $tokens[$_][1] eq '$' && $tokens[ $_ + 1 ][1] =~ /^\d+$/ } 0 .. $#tokens - 1;
+	return max 0, map { $tokens[$_][1] eq '$' && $tokens[ $_ + 1 ][1] =~ /^(\d+)$/ ? $1 : () } 0 .. $#tokens - 1;
 }
 
 # True for what psql would take for the beginning of something longer, or for a command of its own

@@ -7,6 +7,9 @@
 #
 # A session that is lost (a server that crashed, a connection that was cut) is opened again by the next
 # call; the call that lost it returns an error.
+#
+# pg_stat_statements does not count what a session does whose role may say so; $session->{counted} is true where
+# it may not.
 package WorkloadSession;
 
 use strict;
@@ -20,7 +23,12 @@ sub new
 	my ($class, $database, $settings) = @_;
 	my $self = bless { database => $database, settings => $settings, count => 0 }, $class;
 
-	$self->open;
+	eval { $self->open; 1 } or do
+	{
+		$self->close;
+		$self->{counted} = 1;
+		$self->open;
+	};
 	return $self;
 }
 
@@ -28,6 +36,7 @@ sub open
 {
 	my ($self) = @_;
 	local @ENV{qw(LC_ALL PGCLIENTENCODING)} = ('C', 'UTF8');
+	local $ENV{PGOPTIONS} = join ' ', $ENV{PGOPTIONS} // (), $self->{counted} ? () : '-c pg_stat_statements.track=none';
 
 	$self->{pid} = IPC::Open3::open3($self->{in}, $self->{out}, undef,
 		qw(psql -X -q -A -t -v VERBOSITY=default -v ON_ERROR_STOP=0),

@@ -97,7 +97,7 @@ like(line_of($output, 'ties'), qr/^changed same ties /, 'LIMIT among equal rows'
 like(line_of($output, 'dependent'), qr/^\w+ same plan-dependent /, "an answer that depends on PostgreSQL's plan")
 	or diag $output;
 like(line_of($output, 'several-2'), qr/^\w+ same same /, 'several queries in a file');
-like($output, qr/^left out: 1 statements that are no queries$/m, 'what is no query is left out');
+like($output, qr/^left out: 1 statements\n    several: DROP TABLE t: not a query$/m, 'what is no query is left out, and named');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 20000, 'and not run');
 like($output, qr/^changed: .*geometric mean of the ratios [\d.]+$/m, 'a mean');
 like($output, qr/^planning: [\d.]+ ms without gpusort, [-+][\d.]+ % with it/m, 'the time of planning');
@@ -165,22 +165,55 @@ like(line_of($output, 'sort'), qr/^same same same even forced: [\d.]+ ms, GpuSor
 	or diag $output;
 
 ($status, $output) = workload('good', '--explain-only', '-q', 'sorted,plain,nothing');
+is($status, 2, 'a query that is not there is an error') or diag $output;
+like($output, qr/^no such query: nothing$/m, 'and named');
+($status, $output) = workload('good', '--explain-only', '-q', 'sorted,plain');
 is($status, 0, '--explain-only') or diag $output;
-like($output, qr/^no such query: nothing$/m, 'a query that is not there');
 like($output, qr/^2 of 2 queries: 1 plans changed$/m, 'compares plans alone');
 
+queries('typo', wrong => "SELEC 1; UPDATE t SET few = 1;\nSELECT few FROM t WHERE few = 3");
+($status, $output) = workload('typo');
+is($status, 0, 'a folder with a typo') or diag $output;
+like($output, qr/^left out: 2 statements\n    wrong: SELEC 1: syntax error at or near "SELEC"\n    wrong: UPDATE .*: not a query$/m,
+	'each statement that is left out has its reason') or diag $output;
+unlike($output, qr/^unchanged: ratios/m, 'the ratio of one query is no span');
+
+($status, $output) = run_bench(qw(bench/workload --statements));
+is($status, 2, 'without pg_stat_statements') or diag $output;
+like($output, qr/CREATE EXTENSION pg_stat_statements/, 'it is said what to do');
 SKIP:
 {
-	skip 'there is no pg_stat_statements', 4 if $node->psql('postgres', 'CREATE EXTENSION pg_stat_statements') != 0;
-	given_times('statements', s001 => [ 20000, 20000 ], s002 => [ 20000, 20000 ]);
+	skip 'there is no pg_stat_statements', 10 if $node->psql('postgres', 'CREATE EXTENSION pg_stat_statements') != 0;
+	given_times('statements', map { sprintf('s%03d', $_) => [ 20000, 20000 ] } 1 .. 7);
 	$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset()');
 	$node->safe_psql('postgres', $_) for 'SELECT few, count(*) FROM t GROUP BY few',
-		'SELECT count(*) FROM t WHERE id < 100', 'CREATE TABLE v (i int)', 'SELECT max(word) FROM t';
-	($status, $output) = run_bench(qw(bench/workload --statements -k 1 --times), "$scratch/statements.times");
+		'SELECT count(*) FROM t WHERE id < 100', 'CREATE TABLE v (i int)', 'SELECT max(word) FROM t',
+		'SELECT few + 3 FROM t ORDER BY word COLLATE "C", id',
+		q{SELECT id FROM t x WHERE x.few = 3 AND word = 'x' ORDER BY id LIMIT 10 OFFSET 5},
+		q{SELECT count(*) FROM t WHERE now() > now() - interval '3 days'};
+	my $counted = 'SELECT sum(calls) FROM pg_stat_statements';
+	$node->safe_psql('postgres', $counted);
+	my $before = $node->safe_psql('postgres', $counted);
+	($status, $output) = run_bench(qw(bench/workload --statements -k 1 -v -c gpusort.force=on --times),
+		"$scratch/statements.times");
 	is($status, 0, '--statements') or diag $output;
-	like($output, qr/^2 of 2 queries: /m, 'has the statements that read') or diag $output;
-	like($output, qr/^left out: \d+ statements that are no queries$/m, 'not the others');
-	like($output, qr/^left out: 1 statements of pg_stat_statements with parameters/m, 'nor those with parameters');
+	like($output, qr/^5 of 5 queries: /m, 'has the statements that read') or diag $output;
+	like($output, qr/^    CREATE TABLE v \(i int\): not a query$/m, 'not the others');
+	like($output, qr/^    SELECT .* interval \$1: syntax error /m, 'nor what cannot be planned with $1');
+	like($output, qr/^    parameters: \$1 = 15000$/m, 'the end of a range is in the upper quarter');
+	my ($few, $word) = map { $node->safe_psql('postgres', "SELECT (most_common_vals::text::text[])[1] FROM pg_stats "
+		. "WHERE tablename = 't' AND attname = '$_'") } qw(few word);
+	like($output, qr/^    parameters: \$1 = $few, \$2 = $word, \$3 = 1, \$4 = 0$/m, 'other parameters are common values') or diag $output;
+	like($output, qr/^(s\d+) .* changed same   - +GpuSort\n    no value for \$1\n(?:.*\n)*not run.*generic plans: \1$/m,
+		'a parameter without a column: the generic plans are compared') or diag $output;
+	is($node->safe_psql('postgres', $counted), $before + 1, 'pg_stat_statements counted nothing of it');
+	$node->safe_psql('postgres', 'CREATE ROLE plain LOGIN; GRANT pg_read_all_data, pg_read_all_stats TO plain');
+	{
+		local $ENV{PGUSER} = 'plain';
+		($status, $output) = run_bench(qw(bench/workload --statements -k 1 -n 1));
+	}
+	is($status, 0, 'a role that may not set pg_stat_statements.track') or diag $output;
+	like($output, qr/^pg_stat_statements counted what was run here: /m, 'is told so');
 }
 
 ($status, $output) = run_bench(qw(bench/workload -d nowhere), "$scratch/good");
