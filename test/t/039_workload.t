@@ -171,6 +171,7 @@ like($output, qr/^no such query: nothing$/m, 'and named');
 is($status, 0, '--explain-only') or diag $output;
 like($output, qr/^2 of 2 queries: 1 plans changed$/m, 'compares plans alone');
 
+given_times('typo', wrong => [ 20000, 20000 ]);
 queries('typo', wrong => "SELEC 1; UPDATE t SET few = 1;\nSELECT few FROM t WHERE few = 3");
 ($status, $output) = workload('typo');
 is($status, 0, 'a folder with a typo') or diag $output;
