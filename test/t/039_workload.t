@@ -97,7 +97,8 @@ like(line_of($output, 'ties'), qr/^changed same ties /, 'LIMIT among equal rows'
 like(line_of($output, 'dependent'), qr/^\w+ same plan-dependent /, "an answer that depends on PostgreSQL's plan")
 	or diag $output;
 like(line_of($output, 'several-2'), qr/^\w+ same same /, 'several queries in a file');
-like($output, qr/^left out: 1 statements\n    several: DROP TABLE t: not a query$/m, 'what is no query is left out, and named');
+like($output, qr/^left out: 1 statements\n    several: DROP TABLE t: not a query$/m,
+	'what is no query is left out, and named');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 20000, 'and not run');
 like($output, qr/^changed: .*geometric mean of the ratios [\d.]+$/m, 'a mean');
 like($output, qr/^planning: [\d.]+ ms without gpusort, [-+][\d.]+ % with it/m, 'the time of planning');
@@ -175,7 +176,8 @@ given_times('typo', wrong => [ 20000, 20000 ]);
 queries('typo', wrong => "SELEC 1; UPDATE t SET few = 1;\nSELECT few FROM t WHERE few = 3");
 ($status, $output) = workload('typo');
 is($status, 0, 'a folder with a typo') or diag $output;
-like($output, qr/^left out: 2 statements\n    wrong: SELEC 1: syntax error at or near "SELEC"\n    wrong: UPDATE .*: not a query$/m,
+like($output,
+	qr/^left out: 2 statements\n    wrong: SELEC 1: syntax error at or near "SELEC"\n    wrong: UPDATE .*: not a query$/m,
 	'each statement that is left out has its reason') or diag $output;
 unlike($output, qr/^unchanged: ratios/m, 'the ratio of one query is no span');
 
@@ -192,6 +194,8 @@ SKIP:
 		'SELECT few + 3 FROM t ORDER BY word COLLATE "C", id',
 		q{SELECT id FROM t x WHERE x.few = 3 AND word = 'x' ORDER BY id LIMIT 10 OFFSET 5},
 		q{SELECT count(*) FROM t WHERE now() > now() - interval '3 days'};
+	my ($few, $word) = map { $node->safe_psql('postgres', "SELECT (most_common_vals::text::text[])[1] FROM pg_stats "
+		. "WHERE tablename = 't' AND attname = '$_'") } qw(few word);
 	my $counted = 'SELECT sum(calls) FROM pg_stat_statements';
 	$node->safe_psql('postgres', $counted);
 	my $before = $node->safe_psql('postgres', $counted);
@@ -202,9 +206,8 @@ SKIP:
 	like($output, qr/^    CREATE TABLE v \(i int\): not a query$/m, 'not the others');
 	like($output, qr/^    SELECT .* interval \$1: syntax error /m, 'nor what cannot be planned with $1');
 	like($output, qr/^    parameters: \$1 = 15000$/m, 'the end of a range is in the upper quarter');
-	my ($few, $word) = map { $node->safe_psql('postgres', "SELECT (most_common_vals::text::text[])[1] FROM pg_stats "
-		. "WHERE tablename = 't' AND attname = '$_'") } qw(few word);
-	like($output, qr/^    parameters: \$1 = $few, \$2 = $word, \$3 = 1, \$4 = 0$/m, 'other parameters are common values') or diag $output;
+	like($output, qr/^    parameters: \$1 = $few, \$2 = $word, \$3 = 1, \$4 = 0$/m,
+		'other parameters are common values') or diag $output;
 	like($output, qr/^(s\d+) .* changed same   - +GpuSort\n    no value for \$1\n(?:.*\n)*not run.*generic plans: \1$/m,
 		'a parameter without a column: the generic plans are compared') or diag $output;
 	is($node->safe_psql('postgres', $counted), $before + 1, 'pg_stat_statements counted nothing of it');
