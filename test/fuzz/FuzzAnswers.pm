@@ -129,7 +129,7 @@ sub compare_answers
 
 	return compare_text($native, $ours) if $query->{mode} eq 'exact';
 	return compare_ranked($session, $query, $native, $ours) if $query->{mode} eq 'ranked';
-	my ($fields) = $session->run("SELECT * FROM ($query->{sql}) q LIMIT 1");
+	my ($fields) = $session->run("SELECT * FROM (" . ($query->{wide} ? $query->{select} : $query->{sql}) . ') q LIMIT 1');
 	$fields = ($fields // '') =~ tr/\0//;
 	my $wrong = difference_of_rows([ rows_of($native, $fields || 1) ], [ rows_of($ours, $fields || 1) ]);
 	return $wrong ? "rows: $wrong" : ();

@@ -20,7 +20,7 @@ use Time::HiRes qw(time);
 our @EXPORT = qw(run_many);
 
 # What a process hands up: numbers, and counts by name.
-my @numbers = qw(rounds_done queries runs sorts sorted_runs failures skipped bystander took);
+my @numbers = qw(rounds_done queries runs sorts sorted_runs failures skipped varying bystander took);
 my @counts = qw(fallbacks kinds errors disturbances);
 
 sub _process
@@ -136,10 +136,10 @@ sub run_many
 	}
 	my $busy = $processes < $cores ? $processes : $cores;
 	my $took = time - $start;
-	printf "%d processes on %d cores, %.0f s, %.2f core-hours: %d rounds, %d queries (%d too slow), %d runs with gpusort, "
+	printf "%d processes on %d cores, %.0f s, %.2f core-hours: %d rounds, %d queries (%d too slow, %d that vary natively), %d runs with gpusort, "
 		. "%d sorts in the service%s\n",
 		$processes, $cores, $took, $busy * ($sum{took} // 0) / $processes / 3600,
-			map { $_ // 0 } @sum{qw(rounds_done queries skipped runs sorts)},
+			map { $_ // 0 } @sum{qw(rounds_done queries skipped varying runs sorts)},
 			$server ? '' : ' in ' . ($sum{sorted_runs} // 0) . ' runs';
 	print $nodes->text, "\nfallbacks" . ($server ? ' (not counted on a shared server)' : '') . ': ',
 		_list(%{ $by_name{fallbacks} }), '; errors that both have: ', _list(%{ $by_name{errors} }), "\n",

@@ -1,8 +1,8 @@
 # FuzzMinimise - makes a failure of the fuzzer smaller.
 #
-#   my @smaller = minimise($session, $tables, $query, $settings, sub { ... });
+#   my @smaller = minimise(sub { $session }, $tables, $query, $settings, sub { ... });
 #
-# The last argument makes the round's schema, does the statements that it is given after it, tries the
+# The first gives a session, which is another one after a crash.  The last makes the round's schema, does the statements that it is given after it, tries the
 # query with the settings, and is true if that fails as before.
 package FuzzMinimise;
 
@@ -11,8 +11,53 @@ use warnings;
 
 use Exporter qw(import);
 use FuzzAnswers;
+use FuzzSql;
+use FuzzText;
 
 our @EXPORT = qw(minimise);
+
+# Parts of a query that FuzzSql has made, and what stands round it.
+sub _shorten_query
+{
+	my ($query, $fails) = @_;
+	my %whole = %$query;
+
+	return if $query->{parts};
+	if ($query->{before} ne '')
+	{
+		@$query{qw(before after)} = ('', '');
+		with_body($query, with_values($query->{body}));
+		%$query = %whole if !$fails->();
+	}
+	my $best = $query->{body};
+	shortened_text($best, sub {
+		with_body($query, $_[0]);
+		my $failed = $fails->();
+		$best = $_[0] if $failed;
+		return $failed;
+	});
+	with_body($query, $best);
+	return;
+}
+
+sub _shorten_settings
+{
+	my ($settings, $fails, @kept) = @_;
+
+	for (my $i = 0; $i < @$settings; $i++)
+	{
+		my ($gone) = splice @$settings, $i, 1;
+		if ($fails->(@kept))
+		{
+			$i--;
+		}
+		else
+		{
+			splice @$settings, $i, 0, $gone;
+		}
+	}
+	return;
+}
 
 # Takes rows, columns, settings and parts of the query away as long as the failure stays, the latter two from
 # what it is given.  Returns the statements that take away the others, and comments that tell what rows are left;
@@ -23,6 +68,8 @@ sub minimise
 	my @kept;
 
 	return unless $fails->();
+	_shorten_query($query, $fails) if $query->{wide};
+	_shorten_settings($settings, $fails) if $query->{wide};
 	my $again = 1;
 	while ($again)
 	{
@@ -30,7 +77,7 @@ sub minimise
 		for my $table (@$tables)
 		{
 			$fails->(@kept) or last;
-			my ($shape) = $session->run("SELECT min(id)::int8, max(id)::int8, count(*), count(*) FILTER (WHERE id % 2 = 0) "
+			my ($shape) = $session->()->run("SELECT min(id)::int8, max(id)::int8, count(*), count(*) FILTER (WHERE id % 2 = 0) "
 				. "FROM r.$table->{name}");
 			my ($low, $high, $rows, $even) = ($shape // '') =~ /^(\d+)\0(\d+)\0(\d+)\0(\d+)/ or next;
 			my $middle = int(($low + $high) / 2);
@@ -54,23 +101,12 @@ sub minimise
 			push @kept, $drop if $column->{name} ne 'id' && $fails->(@kept, $drop);
 		}
 	}
-	# settings, selected columns and predicates; what orders rows stays
-	for (my $i = 0; $i < @$settings; $i++)
-	{
-		my ($gone) = splice @$settings, $i, 1;
-		if ($fails->(@kept))
-		{
-			$i--;
-		}
-		else
-		{
-			splice @$settings, $i, 0, $gone;
-		}
-	}
+	_shorten_settings($settings, $fails, @kept) unless $query->{wide};
+	# selected columns and predicates; what orders rows stays
 	my $output = qr/, [^,()]+ AS o\d+(?=,| FROM)/;
 	my $condition = qr/ AND [\w.%<> ]+?(?: IS NOT NULL| IS NULL|\d)(?= AND| ORDER|\)|$)/;
 	my $first_condition = qr/(?<=WHERE )[\w.%<> ]+? AND /;
-	for my $part ($query->{sql} =~ /($output|$condition|$first_condition)/g)
+	for my $part ($query->{wide} ? () : $query->{sql} =~ /($output|$condition|$first_condition)/g)
 	{
 		my %whole = %$query;
 		for (grep { defined $query->{$_} } qw(sql rank))
@@ -83,7 +119,7 @@ sub minimise
 	$fails->(@kept);
 	for my $table (@$tables)
 	{
-		my ($rows) = $session->run("SELECT q::text FROM r.$table->{name} q LIMIT 20");
+		my ($rows) = $session->()->run("SELECT q::text FROM r.$table->{name} q LIMIT 20");
 		push @data, map { "--   $table->{name} " . shortened($_) } split /\0/, $rows // '';
 	}
 	return (@kept, @data);

@@ -16,7 +16,7 @@ use warnings;
 sub new
 {
 	my ($class) = @_;
-	return bless { gpusort => {}, native => {}, rescanned => 0, in_worker => 0, ingest => 0, exchange => {},
+	return bless { gpusort => {}, native => {}, rescanned => 0, in_worker => 0, ingest => 0, exchange => {}, shapes => {},
 		exchange_runs => 0, analyzed => 0, in_runs => 0, plan => [] }, $class;
 }
 
@@ -41,7 +41,7 @@ sub _kind
 sub _add_plan
 {
 	my ($self, @lines) = @_;
-	my @path;		# [ indentation, kind, children so far, rescanned, in a worker ]
+	my @path;		# [ indentation, kind, children so far, rescanned, in a worker, aggregates so far ]
 
 	for (@lines)
 	{
@@ -74,6 +74,11 @@ sub _add_plan
 		$self->{ingest}++ if $kind eq 'GpuSortIngest';
 		$self->{exchange}{$kind}++ if $parent->[1] eq 'GpuSortOutput';
 		$self->{native}{ $parent->[1] }++ if $kind eq 'Sort';
+		# sets and orders apart, as far as they look so
+		$self->{shapes}{$kind}++ if $kind =~ /^GpuSort(?!$)/;
+		my $above = $parent->[1] eq 'Materialize' && @path > 1 ? $path[-2] : $parent;
+		$self->{shapes}{"$above->[1] of aggregates"}++ if $kind =~ /Aggregate/ && $above->[1] =~ /^(?:Append|Nested Loop)$/
+			&& ++$above->[5] == 2;
 		push @path, [ $indent, $kind, 0, $rescanned, $in_worker ];
 	}
 	return;
@@ -117,7 +122,7 @@ sub plan
 sub merge
 {
 	my ($self, $other) = @_;
-	for my $what (qw(gpusort native exchange))
+	for my $what (qw(gpusort native exchange shapes))
 	{
 		$self->{$what}{$_} += $other->{$what}{$_} for keys %{ $other->{$what} };
 	}
@@ -139,6 +144,7 @@ sub text
 		. "; rescanned $self->{rescanned}, in workers $self->{in_worker}; with GpuSortIngest $self->{ingest}; "
 			. "of $self->{analyzed} analyzed $self->{in_runs} in runs\n"
 		. "runs with GpuSortExchange: $self->{exchange_runs}, over " . _list($self->{exchange}) . "\n"
+		. 'nodes and shapes of plans: ' . _list($self->{shapes}) . "\n"
 		. 'PostgreSQL\'s Sort under: ' . _list($self->{native});
 }
 

@@ -33,6 +33,8 @@ use FuzzSchema;
 use FuzzServer;
 use FuzzSession;
 use FuzzSettings;
+use FuzzSql;
+use FuzzTables;
 use FuzzTypes;
 use GpuSortNode;
 use Time::HiRes qw(sleep time);
@@ -54,14 +56,16 @@ my $bad_fallback = qr/falling back to tuplesort: (?!$asked_for)(?:$bad_reason)/;
 # true to use the running server that the environment names, and not make one; name: what the names
 # of databases made there begin with; tolerate_loss: true where somebody kills the service and cancels
 # and terminates sessions meanwhile, so that what a session is told of it is no failure, but counted;
+# wide: the percentage of rounds that FuzzSql makes the queries of (50); tlp: of these queries that of those whose rows
+# are known from others (8);
 # run_rows: not 0 to have all sorts done in runs, the first of so many rows (GPUSORT_RUN_ROWS).
 sub new
 {
 	my ($class, %option) = @_;
-	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20,
+	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20, wide => 50, tlp => 8,
 		report => sub { print @_ }, %option,
 		queries => 0, runs => 0, sorts => 0, sorted_runs => 0, indexes => 0, fallbacks => {}, failures => 0,
-			rounds_done => 0, skipped => 0, kinds => {}, errors => {}, disturbances => {} }, $class;
+			rounds_done => 0, skipped => 0, varying => 0, kinds => {}, errors => {}, disturbances => {} }, $class;
 
 	$self->{nodes} = FuzzNodes->new;
 	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
@@ -80,6 +84,7 @@ sub new
 		$self->{node}->start;
 		$self->{node}->wait_service;
 	}
+	$self->{node}->psql('postgres', 'CREATE ROLE fuzz_reader', stderr => \my $there);
 	$self->_look_round;
 	return $self;
 }
@@ -157,6 +162,8 @@ sub clean
 			qq{COPY (SELECT current_setting('data_directory')) TO PROGRAM 'read -r d && rm -f "\$d/$name.f1"'})
 			if $self->{foreign};
 	}
+	# not while others have it
+	$self->{node}->psql('postgres', 'DROP ROLE fuzz_reader', stderr => \my $refused);
 	return;
 }
 
@@ -208,12 +215,81 @@ sub _prologue
 		$self->{explains} ? FuzzNodes::settings() : ()) : (), "SET gpusort.enable = $enable;\n";
 }
 
+# True if PostgreSQL, too, answers a query of FuzzSql in several ways: then it owes none of them.
+sub _varies
+{
+	my ($self, $session, $query, $native, $states) = @_;
+	my @native_settings = ([], [ 'max_parallel_workers_per_gather = 0', 'enable_hashagg = off', 'enable_hashjoin = off' ],
+		[ 'max_parallel_workers_per_gather = 0', 'enable_sort = off', 'enable_mergejoin = off', "work_mem = '64MB'" ],
+		[ 'max_parallel_workers_per_gather = 3', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
+			'min_parallel_table_scan_size = 0', 'enable_hashagg = off' ]);
+
+	return 0 unless $query->{wide};
+	for my $settings (@native_settings)
+	{
+		my ($again, @messages) = $session->run($self->_prologue('off', @$settings) . $query->{sql});
+		return 0 unless defined $again;
+		my $now = sqlstates(@messages);
+		next if $now =~ /57014/;
+		if ($now ne $states || $again ne $native && $query->{mode} ne 'errors' && compare_answers($session, $query, $native, $again))
+		{
+			$self->{varying}++;
+			$self->{report}->("-- varies natively, with @$settings:\n$query->{sql};\n") if $self->{verbose};
+			return 1;
+		}
+	}
+	return 0;
+}
+
+# Compares the rows of a query with those of its parts (FuzzPartitions), both with gpusort.
+sub _try_parts
+{
+	my ($self, $session, $query, @variants) = @_;
+	my $run = sub {
+		my ($enable, $settings, $sql) = @_;
+		my ($rows, @messages) = $session->run($self->_prologue($enable, @$settings) . $sql);
+		$self->{nodes}->add(@messages) if $self->{explains} && $enable eq 'on';
+		return ($rows, sqlstates(@messages), @messages);
+	};
+	my $differ = sub {
+		my ($enable) = @_;
+		my ($whole, $states, @messages) = $run->($enable, $variants[0], $query->{sql});
+		return "session: backend $session->{backend}\n" . join "\n", without_plans(@messages) unless defined $whole;
+		my ($parts, $states_of_parts, @more) = $run->($enable, $variants[-1], $query->{parts});
+		return "session: backend $session->{backend}, of parts\n" . join "\n", without_plans(@more) unless defined $parts;
+		if ("$states $states_of_parts" =~ /57014/)
+		{
+			$self->{skipped}++;
+			return;
+		}
+		return "error: $states of the whole, $states_of_parts of parts\n" . join "\n", without_plans(@messages, @more)
+			if $states ne $states_of_parts || $states =~ /XX/;
+		return if $whole eq $parts;
+		$session->run($self->_prologue('off'));
+		my $wrong = compare_answers($session, $query, $whole, $parts);
+		return $wrong ? "parts: the whole is not its parts: $wrong\n-- parts\n$query->{parts};" : undef;
+	};
+
+	$self->{runs} += 2;
+	my $wrong = $differ->('on');
+	return unless $wrong;
+	if ($wrong !~ /^session:/ && $differ->('off'))
+	{
+		$self->{varying}++;
+		$self->{report}->("-- parts differ natively:\n$query->{sql};\n$query->{parts};\n") if $self->{verbose};
+		return;
+	}
+	return ($wrong, $variants[0]);
+}
+
 # Runs a query without gpusort, and then with it under each set of settings.  Returns nothing, or
 # what is wrong ("kind: ...") and the settings.
 sub _try
 {
 	my ($self, $session, $query, @variants) = @_;
 	my ($native, @native_messages, $native_states);
+
+	return $self->_try_parts($session, $query, @variants) if $query->{parts};
 
 	for my $settings (@variants)
 	{
@@ -274,6 +350,7 @@ sub _try
 		}
 		return ("session: backend $session->{backend}\n" . join("\n", without_plans(@messages)), $settings)
 			unless defined $ours;
+		next if $states ne $native_states && $self->_varies($session, $query, $native, $native_states);
 		return ("error: $native_states natively, $states with gpusort\n"
 			. join("\n", '-- native', @native_messages, '-- gpusort', without_plans(@messages), @slow_plan), $settings)
 			if $states ne $native_states;
@@ -282,7 +359,7 @@ sub _try
 
 		$session->run($self->_prologue('off')) if $query->{mode} ne 'exact';
 		my $wrong = compare_answers($session, $query, $native, $ours);
-		return ($wrong, $settings) if $wrong;
+		return ($wrong, $settings) if $wrong && !$self->_varies($session, $query, $native, $native_states);
 	}
 	return;
 }
@@ -359,20 +436,33 @@ sub _bad_indexes
 sub _minimised
 {
 	my ($self, $database, $schema, $tables, $query, $settings, $kind) = @_;
-	my $end = time + $self->{minimise};
-	my $session = FuzzSession->new($self->{node}, $database, $self->{scratch});
-	$session->run(q{LOAD 'auto_explain'}) if $self->{explains};
+	my $end = time + $self->{minimise} * (!$query->{wide} ? 1 : $kind eq 'session' ? 9 : 4);
+	my ($session, $made);
+	my $of_now = sub {
+		return $session if $session && !$session->{gone};
+		wait_until(sub { $self->{node}->psql('postgres', 'SELECT 1', stderr => \my $refused) == 0 }, 60);
+		$session = FuzzSession->new($self->{node}, $database, $self->{scratch}, '-smaller');
+		$session->run(q{LOAD 'auto_explain'}) if $self->{explains};
+		return $session;
+	};
 	my $fails = sub {
 		return 0 if time > $end;
-		my (undef, @messages) = $self->_setup($session, [ @$schema, @_ ]);
-		return 0 if sqlstates(@messages) ne '';
-		my ($wrong) = $self->_try($session, $query, $settings);
+		my $now = $of_now->();
+		# FuzzSql's queries leave the tables as they were
+		if (!defined $made || $made ne "@_" || !$query->{wide})
+		{
+			$made = undef;
+			my (undef, @messages) = $self->_setup($now, [ @$schema, @_ ]);
+			return 0 if sqlstates(@messages) ne '';
+			$made = "@_";
+		}
+		my ($wrong) = $self->_try($now, $query, $settings);
 		return defined $wrong && $wrong =~ /^\Q$kind\E/;
 	};
 
-	my @smaller = minimise($session, $tables, $query, $settings, $fails);
+	my @smaller = minimise($of_now, $tables, $query, $settings, $fails);
 	# the round's other queries need what was taken away
-	$self->_setup($session, $schema);
+	$self->_setup($of_now->(), $schema);
 	return @smaller;
 }
 
@@ -385,11 +475,13 @@ sub _report
 
 	$self->{failures}++;
 	@smaller = eval { $self->_minimised($database, $schema, $tables, $query, $settings, $kind) }
-		if $query && $kind =~ /^(?:rows|order|error|fallback)$/ && $self->{minimise};
+		if $query && $self->{minimise} && ($kind =~ /^(?:rows|order|error|fallback)$/ || $query->{wide} && $kind eq 'session');
+	my @failed = map { "minimising failed: $_" } split /\n/, $@ // '';
 	my @lines = ("seed $self->{round_seed}, $database, memory " . ($self->{memory} // 'as it is')
 		. ($query ? ", $query->{name} ($query->{mode})" : ''), split /\n/, $what);
 	push @lines, "reproduce with: test/fuzz/fuzz --seed $self->{round_seed} --rounds 1 --queries $self->{per_round} "
-		. "--rows $self->{max_rows}" . ($self->{run_rows} ? " --runs=$self->{run_rows}" : '');
+		. "--rows $self->{max_rows} --wide $self->{wide} --tlp $self->{tlp}" . ($self->{run_rows} ? " --runs=$self->{run_rows}" : '');
+	push @lines, @failed;
 	push @lines, 'the plan, if it was the last query:', @plan if $query && @plan;
 	unshift @lines, (map { s/[^\x00-\x7f]/?/gr } split /\n/, $query->{sql}), '' if $query;
 	my $text = join '', map { "-- $_\n" } @lines;
@@ -443,9 +535,11 @@ sub _round
 	seed_random($self->{round_seed});
 	my $database = $self->_database(one_of(sort keys %database_options));
 	$self->_set_memory;
-	my ($tables, @schema) = random_schema($self->{collations}, $self->{max_rows}, $self->{foreign} ? $database : undef);
+	my $wide = chance($self->{wide});
+	my ($tables, @schema) = $wide ? wide_schema($self->{max_rows})
+		: random_schema($self->{collations}, $self->{max_rows}, $self->{foreign} ? $database : undef);
 	my $context = { tables => $tables, collations => $self->{collations} };
-	push @schema, helpers($context);
+	push @schema, helpers($context) unless $wide;
 	$self->_new_log;
 	my $session = FuzzSession->new($self->{node}, $database, $self->{scratch});
 	$session->run(q{LOAD 'auto_explain'}) if $self->{explains};
@@ -466,13 +560,14 @@ sub _round
 		$self->_report("index: @bad", $database, \@schema, $tables);
 		return;
 	}
-	my $large = grep { $_->{rows} > 10000 } @$tables;
+	my $large = !$wide && grep { $_->{rows} > 10000 } @$tables;
 	# a machine with much else to do makes databases and tables for longer than a short run is
 	$self->{deadline} += time - $begin unless $self->{queries};
 	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
 	{
-		my $query = random_query($context);
-		my @variants = map { [ random_settings($self->{force_parallel}), @{ $query->{settings} || [] } ] } 1 .. 2;
+		my $query = $wide ? wide_query($context, tlp => $self->{tlp}) : random_query($context);
+		my @variants = map { [ ($wide ? wide_settings($self->{force_parallel}) : random_settings($self->{force_parallel})),
+			@{ $query->{settings} || [] } ] } 1 .. 2;
 
 		last if time > $self->{deadline};
 		$self->{queries}++;
@@ -488,7 +583,10 @@ sub _round
 		last if $self->_disturbed($session);
 		next unless defined $wrong;
 		return $self->_revive if $wrong =~ $gone;
-		$self->_report($wrong, $database, \@schema, $tables, $query, $settings);
+		my @crash = $wrong =~ /^(?:session|native):/ ? $self->_new_log : ();
+		$self->_report(join("\n", $wrong, @crash), $database, \@schema, $tables, $query, $settings);
+		# minimising it has made it happen again
+		$self->_new_log if @crash;
 		last if $self->{failures} >= $self->{max_failures};
 		if ($wrong =~ /^(?:session|native):/)
 		{
@@ -568,10 +666,10 @@ sub summary
 	my ($self) = @_;
 	my $fallbacks = join ', ', map { "$_ $self->{fallbacks}{$_}" } sort keys %{ $self->{fallbacks} };
 	my $errors = join ', ', map { "$_ $self->{errors}{$_}" } sort keys %{ $self->{errors} };
-	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d too slow), %d runs with gpusort, "
+	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d too slow, %d that vary natively), %d runs with gpusort, "
 		. "%d sorts in the service in %d runs, %d indexes, fallbacks: %s; errors that both have: %s; %d failures",
 		$self->{seed}, $self->{seed} + $self->{rounds_done} - 1, $self->{took},
-			@$self{qw(rounds_done queries skipped runs sorts sorted_runs indexes)}, $fallbacks || 'none', $errors || 'none',
+			@$self{qw(rounds_done queries skipped varying runs sorts sorted_runs indexes)}, $fallbacks || 'none', $errors || 'none',
 			$self->{failures};
 }
 

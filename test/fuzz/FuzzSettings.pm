@@ -7,7 +7,7 @@ use warnings;
 use Exporter qw(import);
 use FuzzRandom;
 
-our @EXPORT = qw(random_settings);
+our @EXPORT = qw(random_settings wide_settings);
 
 # $force_parallel: the name of the setting that has parallel plans even where they cost more.
 sub random_settings
@@ -50,6 +50,28 @@ sub random_settings
 		'gpusort.parallel_output = on', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
 		'min_parallel_table_scan_size = 0',
 			map { "enable_$_ = off" } qw(hashagg hashjoin nestloop indexscan indexonlyscan bitmapscan) if chance(25);
+	return @settings;
+}
+
+# As random_settings, but mostly what makes the planner choose among gpusort's plans and not only take its sorts:
+# nothing is forced, and what costs money costs none.
+sub wide_settings
+{
+	my ($force_parallel) = @_;
+	return random_settings($force_parallel) if chance(35);
+	my $workers = one_of(0, 1, 2, 2, 3, 4);
+	my @settings = ('gpusort.force = ' . (chance(20) ? 'on' : 'off'), 'gpusort.min_rows = 0', 'gpusort.setup_cost = 0',
+		'gpusort.row_cost = 0', "max_parallel_workers_per_gather = $workers");
+
+	push @settings, 'parallel_setup_cost = 0', 'min_parallel_table_scan_size = 0' if chance(90);
+	push @settings, 'parallel_tuple_cost = 0' if chance(70);
+	push @settings, 'enable_hashagg = off' if chance(40);
+	push @settings, 'work_mem = ' . one_of("'64kB'", "'4MB'", "'64MB'") if chance(40);
+	push @settings, 'enable_hashjoin = off', 'enable_nestloop = off' if chance(25);
+	push @settings, 'enable_' . one_of(qw(incremental_sort indexscan mergejoin material memoize)) . ' = off' if chance(25);
+	push @settings, map { "enable_$_ = on" } some_of(2, qw(partitionwise_join partitionwise_aggregate)) if chance(20);
+	push @settings, 'gpusort.verify_rows = ' . one_of('on', 'off') if chance(50);
+	push @settings, 'parallel_leader_participation = off' if $workers && chance(10);
 	return @settings;
 }
 
