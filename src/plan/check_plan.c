@@ -4,9 +4,9 @@
  *	  Refuses finished plans that break the executor's rules.
  *
  * Offers and the passes of plan/finish change paths and plans that PostgreSQL has made.  The executor believes a plan:
- * where one breaks its rules, it gives a wrong answer or ends with the server.  So a build with assertions has each plan
- * looked at when it is finished, and tests have those that they broke themselves.  PostgreSQL's own plans are looked at
- * like those that were changed: they prove the rules.
+ * where one breaks its rules, it gives a wrong answer or ends with the server.  So a build with assertions looks at
+ * each finished plan, and tests look at plans that they broke themselves.  PostgreSQL's own plans are looked at like
+ * those that were changed: they prove the rules.
  *
  * The rules, of which each has a file in check/:
  *
@@ -37,20 +37,6 @@ typedef struct Check
 	Bitmapset *node_ids;   /* of the plans that were looked at */
 	Bitmapset *init_plans; /* likewise, by plan_id */
 } Check;
-
-/* Raises an error: the plan is not one that the executor can run. */
-void
-gpusort_refuse_plan(const Plan *plan, const char *format, ...)
-{
-	char what[256];
-	va_list args;
-
-	va_start(args, format);
-	(void) vsnprintf(what, sizeof(what), format, args);
-	va_end(args);
-	ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR),
-			errmsg("the finished plan is broken: plan node %d %s", plan->plan_node_id, what));
-}
 
 static void
 check_subplan(const Check *check, const SubPlan *subplan)

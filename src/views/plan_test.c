@@ -28,16 +28,16 @@ extern PGDLLEXPORT Datum gpusort_test_check_plan(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(gpusort_test_check_plan);
 
 /* Finds the nodes of a kind in an expression. */
-typedef struct Search
+typedef struct NodeSearch
 {
 	NodeTag tag;
 	List *found;
-} Search;
+} NodeSearch;
 
 static bool
 find_nodes(Node *node, void *arg)
 {
-	Search *search = arg;
+	NodeSearch *search = arg;
 
 	if (node == NULL)
 		return false;
@@ -50,7 +50,7 @@ find_nodes(Node *node, void *arg)
 static void *
 nth_node(const Plan *plan, NodeTag tag, int n)
 {
-	Search search = {.tag = tag};
+	NodeSearch search = {.tag = tag};
 
 	(void) find_nodes((Node *) plan->targetlist, &search);
 	(void) find_nodes((Node *) plan->qual, &search);

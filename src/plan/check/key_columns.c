@@ -112,80 +112,80 @@ gpusort_check_key_columns(Plan *plan)
 				check_gpusort((const CustomScan *) plan);
 			break;
 		case T_GatherMerge:
-		{
-			const GatherMerge *merge = (const GatherMerge *) plan;
+			{
+				const GatherMerge *merge = (const GatherMerge *) plan;
 
-			check_columns(plan, below, "merges", merge->numCols, merge->sortColIdx, merge->sortOperators,
-						  merge->collations);
-			break;
-		}
+				check_columns(plan, below, "merges", merge->numCols, merge->sortColIdx, merge->sortOperators,
+							  merge->collations);
+				break;
+			}
 		case T_Group:
-		{
-			const Group *group = (const Group *) plan;
+			{
+				const Group *group = (const Group *) plan;
 
-			check_columns(plan, below, "groups", group->numCols, group->grpColIdx, group->grpOperators,
-						  group->grpCollations);
-			break;
-		}
+				check_columns(plan, below, "groups", group->numCols, group->grpColIdx, group->grpOperators,
+							  group->grpCollations);
+				break;
+			}
 		case T_Limit:
-		{
-			const Limit *limit = (const Limit *) plan;
+			{
+				const Limit *limit = (const Limit *) plan;
 
-			check_columns(plan, below, "compares", limit->uniqNumCols, limit->uniqColIdx, limit->uniqOperators,
-						  limit->uniqCollations);
-			break;
-		}
+				check_columns(plan, below, "compares", limit->uniqNumCols, limit->uniqColIdx, limit->uniqOperators,
+							  limit->uniqCollations);
+				break;
+			}
 		case T_MergeAppend:
-		{
-			const MergeAppend *merge = (const MergeAppend *) plan;
+			{
+				const MergeAppend *merge = (const MergeAppend *) plan;
 
-			check_columns(plan, plan, "merges", merge->numCols, merge->sortColIdx, merge->sortOperators,
-						  merge->collations);
-			break;
-		}
+				check_columns(plan, plan, "merges", merge->numCols, merge->sortColIdx, merge->sortOperators,
+							  merge->collations);
+				break;
+			}
 		case T_RecursiveUnion:
-		{
-			const RecursiveUnion *all = (const RecursiveUnion *) plan;
+			{
+				const RecursiveUnion *all = (const RecursiveUnion *) plan;
 
-			check_columns(plan, plan, "compares", all->numCols, all->dupColIdx, all->dupOperators,
-						  all->dupCollations);
-			break;
-		}
+				check_columns(plan, plan, "compares", all->numCols, all->dupColIdx, all->dupOperators,
+							  all->dupCollations);
+				break;
+			}
 		case T_SetOp:
-		{
-			const SetOp *set = (const SetOp *) plan;
+			{
+				const SetOp *set = (const SetOp *) plan;
 
-			check_columns(plan, below, "compares", set->numCols, SETOP_COLUMNS(set), SETOP_OPERATORS(set),
-						  SETOP_COLLATIONS(set));
-			break;
-		}
+				check_columns(plan, below, "compares", set->numCols, SETOP_COLUMNS(set), SETOP_OPERATORS(set),
+							  SETOP_COLLATIONS(set));
+				break;
+			}
 		case T_IncrementalSort:
 		case T_Sort:
-		{
-			const Sort *sort = (const Sort *) plan;
+			{
+				const Sort *sort = (const Sort *) plan;
 
-			check_columns(plan, below, "sorts", sort->numCols, sort->sortColIdx, sort->sortOperators,
-						  sort->collations);
-			break;
-		}
+				check_columns(plan, below, "sorts", sort->numCols, sort->sortColIdx, sort->sortOperators,
+							  sort->collations);
+				break;
+			}
 		case T_Unique:
-		{
-			const Unique *unique = (const Unique *) plan;
+			{
+				const Unique *unique = (const Unique *) plan;
 
-			check_columns(plan, below, "compares", unique->numCols, unique->uniqColIdx, unique->uniqOperators,
-						  unique->uniqCollations);
-			break;
-		}
+				check_columns(plan, below, "compares", unique->numCols, unique->uniqColIdx, unique->uniqOperators,
+							  unique->uniqCollations);
+				break;
+			}
 		case T_WindowAgg:
-		{
-			const WindowAgg *window = (const WindowAgg *) plan;
+			{
+				const WindowAgg *window = (const WindowAgg *) plan;
 
-			check_columns(plan, below, "parts rows", window->partNumCols, window->partColIdx, window->partOperators,
-						  window->partCollations);
-			check_columns(plan, below, "has peers", window->ordNumCols, window->ordColIdx, window->ordOperators,
-						  window->ordCollations);
-			break;
-		}
+				check_columns(plan, below, "parts rows", window->partNumCols, window->partColIdx, window->partOperators,
+							  window->partCollations);
+				check_columns(plan, below, "has peers", window->ordNumCols, window->ordColIdx, window->ordOperators,
+							  window->ordCollations);
+				break;
+			}
 		default:
 			break;
 	}

@@ -291,16 +291,16 @@ check_source(const Known *known, const Plan *plan, Read *read)
 	switch (nodeTag(plan))
 	{
 		case T_CteScan:
-		{
-			const CteScan *scan = (const CteScan *) plan;
+			{
+				const CteScan *scan = (const CteScan *) plan;
 
-			read->noted = bms_add_members(
-				read->noted, ((const Plan *) list_nth(known->stmt->subplans, scan->ctePlanId - 1))->extParam);
-			/* no extParam tells this one, and a subquery's plan does not know what is above it */
-			if (!bms_is_member(scan->cteParam, known->ctes))
-				gpusort_refuse_plan(plan, "reads parameter %d, which no CTE sets", scan->cteParam);
-			break;
-		}
+				read->noted = bms_add_members(
+					read->noted, ((const Plan *) list_nth(known->stmt->subplans, scan->ctePlanId - 1))->extParam);
+				/* no extParam tells this one, and a subquery's plan does not know what is above it */
+				if (!bms_is_member(scan->cteParam, known->ctes))
+					gpusort_refuse_plan(plan, "reads parameter %d, which no CTE sets", scan->cteParam);
+				break;
+			}
 		case T_WorkTableScan:
 			read->noted = bms_add_member(read->noted, ((const WorkTableScan *) plan)->wtParam);
 			break;

@@ -19,7 +19,7 @@
 #include "utils/lsyscache.h"
 
 /* Where in a statement's plans we are. */
-typedef struct Place
+typedef struct WorkerPlace
 {
 	PlannedStmt *stmt;
 	const Plan *plan;
@@ -28,14 +28,14 @@ typedef struct Place
 	bool in_ranges;       /* below GpuSortOutput */
 	bool in_subquery;     /* in the plan of an expression, which runs in one process */
 	Bitmapset **subplans; /* that were looked at as workers' */
-} Place;
+} WorkerPlace;
 
 static void check_plan(Plan **link, void *arg);
 
 static bool
 find_hazard_of_function(Oid function, void *arg)
 {
-	const Place *place = arg;
+	const WorkerPlace *place = arg;
 
 	if (func_parallel(function) != PROPARALLEL_SAFE)
 		gpusort_refuse_plan(place->plan, "runs in workers, and %s() must not", get_func_name(function));
@@ -44,10 +44,10 @@ find_hazard_of_function(Oid function, void *arg)
 
 /* The plan of an expression in workers is one of theirs. */
 static void
-check_subplan(const Place *place, const SubPlan *subplan)
+check_subplan(const WorkerPlace *place, const SubPlan *subplan)
 {
 	Plan *plan = list_nth(place->stmt->subplans, subplan->plan_id - 1);
-	Place inside = *place;
+	WorkerPlace inside = *place;
 
 	if (!subplan->parallel_safe || !plan->parallel_safe)
 		gpusort_refuse_plan(place->plan, "runs in workers, and its subplan %d must not", subplan->plan_id);
@@ -62,7 +62,7 @@ check_subplan(const Place *place, const SubPlan *subplan)
 static bool
 find_hazard(Node *node, void *arg)
 {
-	const Place *place = arg;
+	const WorkerPlace *place = arg;
 
 	if (node == NULL)
 		return false;
@@ -84,7 +84,7 @@ find_hazard_in(const GpuSortPlanExpression *expression, void *arg)
 }
 
 static void
-check_worker(Place *place)
+check_worker(WorkerPlace *place)
 {
 	const Plan *plan = place->plan;
 
@@ -115,7 +115,7 @@ check_worker(Place *place)
 
 /* What the workers of a Gather read from outside of it is sent to them, and there to be sent. */
 static void
-check_gather(const Place *place, const Bitmapset *sent, int rescan_param)
+check_gather(const WorkerPlace *place, const Bitmapset *sent, int rescan_param)
 {
 	const Plan *plan = place->plan;
 	Bitmapset *others = bms_difference(outerPlan(plan)->extParam, sent);
@@ -132,7 +132,7 @@ check_gather(const Place *place, const Bitmapset *sent, int rescan_param)
 static void
 check_plan(Plan **link, void *arg)
 {
-	Place place = *(Place *) arg;
+	WorkerPlace place = *(WorkerPlace *) arg;
 	ListCell *cell;
 	ListCell *param;
 
@@ -165,7 +165,7 @@ void
 gpusort_check_workers(PlannedStmt *stmt)
 {
 	Bitmapset *subplans = NULL;
-	Place place = {.stmt = stmt, .subplans = &subplans};
+	WorkerPlace place = {.stmt = stmt, .subplans = &subplans};
 
 	gpusort_plan_each_of_statement(stmt, check_plan, &place);
 }

@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * refuse.c
+ *	  The error for a finished plan that breaks a rule.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/check/rules.h"
+
+/* Raises an error: the plan is not one that the executor can run. */
+void
+gpusort_refuse_plan(const Plan *plan, const char *format, ...)
+{
+	char what[256];
+	va_list args;
+
+	va_start(args, format);
+	(void) vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR),
+			errmsg("the finished plan is broken: plan node %d %s", plan->plan_node_id, what));
+}
