@@ -85,9 +85,12 @@ have_same_state(const Aggref *a, const Aggref *b)
 		if (HeapTupleIsValid(rows[i]))
 			ReleaseSysCache(rows[i]);
 	}
-	return same && a->aggtranstype == b->aggtranstype && a->inputcollid == b->inputcollid &&
-		a->aggstar == b->aggstar && a->aggvariadic == b->aggvariadic && a->aggkind == b->aggkind &&
-		equal(a->args, b->args) && equal(a->aggorder, b->aggorder) && equal(a->aggdistinct, b->aggdistinct) &&
+	same = same && a->aggtranstype == b->aggtranstype && a->inputcollid == b->inputcollid && a->aggstar == b->aggstar &&
+		a->aggvariadic == b->aggvariadic && a->aggkind == b->aggkind;
+	/* Where states are combined each call reads a column of its own, of what was one state below. */
+	if (DO_AGGSPLIT_COMBINE(a->aggsplit))
+		return same;
+	return same && equal(a->args, b->args) && equal(a->aggorder, b->aggorder) && equal(a->aggdistinct, b->aggdistinct) &&
 		equal(a->aggfilter, b->aggfilter);
 }
 
