@@ -4,9 +4,8 @@
  *	  Refuses finished plans that break the executor's rules.
  *
  * Offers and the passes of plan/finish change paths and plans that PostgreSQL has made.  The executor believes a plan:
- * where one breaks its rules, it gives a wrong answer or ends with the server.  So a build with assertions looks at
- * each finished plan, and tests look at plans that they broke themselves.  PostgreSQL's own plans are looked at like
- * those that were changed: they prove the rules.
+ * where one breaks its rules, the answer is wrong or the server goes down.  So a build with assertions checks each plan
+ * when it is finished.  PostgreSQL's own plans are checked, too, for they prove the rules.
  *
  * The rules, of which each has a file in check/:
  *

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * refuse.c
- *	  The error for a finished plan that breaks a rule.
+ *	  The error about a finished plan that breaks a rule.
  *
  *-------------------------------------------------------------------------
  */
 #include "plan/check/rules.h"
 
-/* Raises an error: the plan is not one that the executor can run. */
+/* Raises the error; format tells what is wrong, with the plan node for its subject. */
 void
 gpusort_refuse_plan(const Plan *plan, const char *format, ...)
 {

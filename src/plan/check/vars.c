@@ -13,6 +13,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_attribute.h"
+#include "catalog/pg_type_d.h"
 #include "node.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
@@ -57,6 +58,9 @@ has_several(const Plan *plan)
 static void
 compare(const Look *look, const Var *var, const Values *column, const char *whose)
 {
+	/* a whole row of a subquery is called a record where its type has a name */
+	if (var->vartype == RECORDOID && type_is_rowtype(column->type))
+		return;
 	if (var->vartype != column->type)
 		gpusort_refuse_plan(look->plan, "has type %s for column %d of %s, which is %s", format_type_be(var->vartype),
 							var->varattno, whose, format_type_be(column->type));
