@@ -249,7 +249,7 @@ receive_message(GpuSortConnection *connection, GpuSortMessage *message, int look
 			return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL,
 									   "the sort service speaks another protocol version");
 		}
-		if (message->type != GPUSORT_MSG_WORKING)
+		if (message->type != GPUSORT_MSG_PONG)
 			return true;
 		waits = false;
 	}

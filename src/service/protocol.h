@@ -41,7 +41,7 @@
  *										 older epoch may still arrive and must be
  *										 freed unread)
  *	At any time after JOB: <- FAILED	(the sort is lost; close)
- *						<- WORKING		(each second while what was asked for is being done;
+ *						<- PONG			(each second while what was asked for is being done;
  *										 a service that is silent for long has forgotten it.
  *										 So for members and readers)
  *
@@ -126,7 +126,7 @@
 #include <stdint.h>
 
 #define GPUSORT_PROTOCOL_MAGIC   0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION 10
+#define GPUSORT_PROTOCOL_VERSION 9
 
 /* What is installed with the module, in one directory. */
 #define GPUSORT_SERVICE_FILE     "gpusortd"
@@ -206,12 +206,11 @@ typedef enum GpuSortMessageType
 	GPUSORT_MSG_LEFT,
 	GPUSORT_MSG_RANGES,
 	GPUSORT_MSG_SPACE,
-	GPUSORT_MSG_WORKING,
 
 	/* service to supervisor, on the control socket */
 	GPUSORT_MSG_READY = 128,
 	GPUSORT_MSG_LOG,
-	GPUSORT_MSG_PONG, /* the answer to PING */
+	GPUSORT_MSG_PONG, /* the answer to PING; to a client, unasked: it is being worked for */
 
 	/* supervisor to service, on the control socket */
 	GPUSORT_MSG_DRAIN = 192, /* take no new sort, exit when the last has ended */

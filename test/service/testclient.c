@@ -83,7 +83,7 @@ client_receive(Client *client, GpuSortMessage *message, int milliseconds)
 		if (!receive_message(client->socket, message, left > 0 ? (int) left : 0) ||
 			message->magic != GPUSORT_PROTOCOL_MAGIC || message->version != GPUSORT_PROTOCOL_VERSION)
 			return false;
-	} while (message->type == GPUSORT_MSG_WORKING);
+	} while (message->type == GPUSORT_MSG_PONG);
 	return true;
 }
 

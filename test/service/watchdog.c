@@ -57,7 +57,7 @@ last_message(Client *client, int *working)
 	while (receive_message(client->socket, &next, GIVEN_UP_MS))
 	{
 		message = next;
-		*working += next.type == GPUSORT_MSG_WORKING;
+		*working += next.type == GPUSORT_MSG_PONG;
 	}
 	return message;
 }

@@ -83,7 +83,7 @@ RESET search_path;
 RESET ROLE;
 SELECT is(:rows, 16, 'an ordinary user is answered');
 SELECT is(:hostile, 0, 'by PostgreSQL''s own functions and operators');
-SELECT is(:'hooks'::text, 'members of pg_monitor are told', 'and not told libraries');
+SELECT is(:'hooks'::text, 'visible to members of pg_monitor', 'and not told libraries');
 SELECT is(:'told'::text, '', 'nor what the service reported');
 SELECT isnt(hooks, NULL, 'a superuser is told of hooks') FROM gpusort_environment();
 DROP SCHEMA gs_hostile CASCADE;

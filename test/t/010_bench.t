@@ -87,7 +87,7 @@ my @keys = grep { $output !~ /keys: $_ left out/ } qw(citext geometry latin1);
 is_deeply(\%keys,
 	{ map { ($_ => "native-serial $engine-serial ") }
 		qw(int4-array text-array jsonb tstzrange int8multirange record numeric numeric-long urls abbreviated), @keys },
-	'each type of keys is sorted by both');
+	'each type of keys is sorted by both') or diag $output;
 
 ($status, $output) = bench('above.csv', qw(-f above above-shapes));
 is($status, 0, 'bench/run above') or diag $output;

@@ -9,9 +9,9 @@ use GpuSortNode;
 use GpuSortStuck;
 use Test::More;
 
-# What it may take: 5 seconds, and 8 for a fast stop, on a machine that does nothing else; 30 for an
-# answer that is owed where devices sort.
-my ($end_seconds, $stop_seconds, $owed_seconds) = (8, 12, $engine eq 'host' ? 9 : 45);
+# Guards against waits without end, which a busy machine keeps, too: how long each wait is, 056_waits.t counts in
+# looks at the service.
+my ($end_seconds, $stop_seconds) = (120, 120);
 
 my @points = GpuSortStuck->servers([ 'stop_connect' ], [ 'stop_ingest', at => 3 ], [ 'stop_sort' ],
 	[ 'stop_emit', at => 2 ], [ 'stop_rewind', query => 'rewind' ],
@@ -19,9 +19,10 @@ my @points = GpuSortStuck->servers([ 'stop_connect' ], [ 'stop_ingest', at => 3 
 is($_->sorts, 'right', "$_->{name}: the right answer") for @points;
 
 # of rows in memory, and of rows in runs, which are merged as they are read
+# (of runs of a device, in more chunks, not the last one would be missing)
 my @silent = GpuSortStuck->servers([ 'skip_chunk', at => 5 ],
-	[ 'skip_chunk', name => 'skip_chunk_of_runs', at => 5,
-		conf => [ "gpusort.host_memory = '16MB'", "gpusort.device_memory = '16MB'" ] ]);
+	$engine ne 'host' ? () : [ 'skip_chunk', name => 'skip_chunk_of_runs', at => 5,
+		conf => [ "gpusort.host_memory = '16MB'" ] ]);
 ok($_->begin, "$_->{name}: the last chunk is not sent") for @silent;
 for my $silent (@silent)
 {
@@ -29,8 +30,8 @@ for my $silent (@silent)
 	like($silent->{node}->log_text, qr/the sort service owes an answer for \d+ seconds/, 'as the log tells');
 	is($silent->sorts, 'right', 'and the next one sorts');
 }
-like($silent[1]->{node}->safe_psql('postgres', q{SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) }
-	. $silent[1]->{query}), qr/Runs: /, 'which is done in runs');
+like($_->{node}->safe_psql('postgres', q{SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) }
+	. $_->{query}), qr/Runs: /, 'which is done in runs') for grep { $_->{name} =~ /runs/ } @silent;
 
 # nothing is done about it
 ok($_->begin, "$_->{name}: the service stops") for @points;

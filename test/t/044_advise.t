@@ -125,6 +125,7 @@ is($node->safe_psql('postgres', 'SELECT (array_agg(total_exec_time))[1:4] = (SEL
 	. 'FROM (SELECT total_exec_time AS t FROM gpusort_advise(4)) s) FROM gpusort_advise(4)'), 't', 'in this order');
 
 # what the session has set comes back, after errors too
+$node->safe_psql('postgres', q{SELECT m, count(DISTINCT k) FROM t GROUP BY m ORDER BY 2 DESC, 1 LIMIT 20});
 is($node->safe_psql('postgres', "SELECT count(*) > 0 FROM gpusort_advise(); SHOW gpusort.enable; SHOW search_path"),
 	"t\non\n\"\$user\", public", 'settings are as they were');
 is($node->safe_psql('postgres', "SET gpusort.enable = off; SELECT bool_or(changes) FROM gpusort_advise(); "

@@ -25,6 +25,7 @@ $node->init(conf => [ 'gpusort.force = on', 'gpusort.staging_memory = 256MB', 'e
 $node->start;
 $node->wait_service;
 
+my $radix = $engine eq 'cuda' ? 'gpu radix' : 'cpu radix';
 my @classes = ('open', 'distance', 'float', 'int32', 'bit', 'error');
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION gpusort;
@@ -94,7 +95,7 @@ sub method
 for my $class ('open', 'int32', 'bit')
 {
 	right_answers($class);
-	is(method($class, 'up'), 'cpu radix', "$class: sorted by its words");
+	is(method($class, 'up'), $radix, "$class: sorted by its words");
 }
 is($node->safe_psql('postgres', 'SELECT fallbacks FROM gpusort_stats'), '0', 'no fallback');
 
@@ -114,7 +115,7 @@ like($node->log_text,
 	'and told in the log');
 is(method('distance', 'up'), 'none', 'then the class is left to PostgreSQL');
 right_answers('distance');
-is(method('open', 'up'), 'cpu radix', 'and no other is');
+is(method('open', 'up'), $radix, 'and no other is');
 for my $name (sort keys %queries)
 {
 	for my $settings ($serial, $parallel)

@@ -272,6 +272,6 @@ gpusort_sessions_tell_working(GpuSortSessions *sessions)
 		GpuSortMessage message = {0};
 
 		if (session->outbox.count == 0 && is_worked_for(session))
-			gpusort_session_send(session, &message, GPUSORT_MSG_WORKING);
+			gpusort_session_send(session, &message, GPUSORT_MSG_PONG);
 	}
 }
