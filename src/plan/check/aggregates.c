@@ -69,7 +69,10 @@ without_numbers(const Aggref *call)
 	return copy;
 }
 
-/* Returns true if both calls take the same rows, in the same order, into the same kind of state. */
+/*
+ * Returns true if both calls take the same rows, in the same order, into the same kind of state.  What calls of an Agg
+ * that puts states together take is not compared: PostgreSQL passes a shared state up once for each of them.
+ */
 static bool
 have_same_state(const Aggref *a, const Aggref *b)
 {
@@ -85,12 +88,9 @@ have_same_state(const Aggref *a, const Aggref *b)
 		if (HeapTupleIsValid(rows[i]))
 			ReleaseSysCache(rows[i]);
 	}
-	same = same && a->aggtranstype == b->aggtranstype && a->inputcollid == b->inputcollid && a->aggstar == b->aggstar &&
-		a->aggvariadic == b->aggvariadic && a->aggkind == b->aggkind;
-	/* Where states are combined each call reads a column of its own, of what was one state below. */
-	if (DO_AGGSPLIT_COMBINE(a->aggsplit))
-		return same;
-	return same && equal(a->args, b->args) && equal(a->aggorder, b->aggorder) && equal(a->aggdistinct, b->aggdistinct) &&
+	return same && a->aggtranstype == b->aggtranstype && a->inputcollid == b->inputcollid &&
+		a->aggstar == b->aggstar && a->aggvariadic == b->aggvariadic && a->aggkind == b->aggkind &&
+		(DO_AGGSPLIT_COMBINE(a->aggsplit) || equal(a->args, b->args)) && equal(a->aggorder, b->aggorder) && equal(a->aggdistinct, b->aggdistinct) &&
 		equal(a->aggfilter, b->aggfilter);
 }
 
