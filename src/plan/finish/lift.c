@@ -173,6 +173,41 @@ share_sort(Lifted *lifted, CustomScan *scan)
 	change_rescan_param(&scan->scan.plan.lefttree, lifted);
 }
 
+/* The parameters that a list of initPlans sets. */
+static Bitmapset *
+set_params(List *init_plans)
+{
+	Bitmapset *params = NULL;
+	ListCell *cell;
+	ListCell *param;
+
+	foreach(cell, init_plans)
+	{
+		foreach(param, lfirst_node(SubPlan, cell)->setParam)
+			params = bms_add_member(params, lfirst_int(param));
+	}
+	return params;
+}
+
+static void
+add_params(Plan **link, void *arg)
+{
+	Bitmapset **params = arg;
+
+	*params = bms_add_members(*params, (*link)->allParam);
+}
+
+/* A plan depends on what initPlans below it set, which now stand above it, if a plan below it does. */
+static void
+depend_on_init_plans(const Lifted *lifted, Plan *plan)
+{
+	Bitmapset *params = NULL;
+
+	gpusort_plan_each_child(plan, add_params, &params);
+	params = bms_int_members(params, set_params(lifted->init_plans));
+	plan->allParam = plan->extParam = bms_union(plan->allParam, params);
+}
+
 /* Makes all processes run a plan that one did, down to the partial plans. */
 static void
 share_plan(Plan **link, void *arg)
@@ -195,6 +230,7 @@ share_plan(Plan **link, void *arg)
 		gpusort_decide_left(lifted->decisions, *link, GPUSORT_WHY_SORTED_BY_RANGE);
 	}
 	gpusort_plan_each_child(*link, share_plan, lifted);
+	depend_on_init_plans(lifted, *link);
 }
 
 /* Fills in a node that passes the rows of child on: with its columns, costs and number of rows. */
@@ -217,22 +253,6 @@ make_scan(Lift *lift, Plan *child, const CustomScanMethods *methods)
 	scan->methods = methods;
 	gpusort_plan_refer_to_child(scan);
 	return scan;
-}
-
-/* The parameters that a list of initPlans sets. */
-static Bitmapset *
-set_params(List *init_plans)
-{
-	Bitmapset *params = NULL;
-	ListCell *cell;
-	ListCell *param;
-
-	foreach(cell, init_plans)
-	{
-		foreach(param, lfirst_node(SubPlan, cell)->setParam)
-			params = bms_add_member(params, lfirst_int(param));
-	}
-	return params;
 }
 
 /* Returns GpuSortExchange over a Gather and GpuSortOutput, which run a plan in the ranges that are told. */
