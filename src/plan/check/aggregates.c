@@ -88,10 +88,11 @@ have_same_state(const Aggref *a, const Aggref *b)
 		if (HeapTupleIsValid(rows[i]))
 			ReleaseSysCache(rows[i]);
 	}
+	if (!DO_AGGSPLIT_COMBINE(a->aggsplit))
+		same = same && equal(a->args, b->args);
 	return same && a->aggtranstype == b->aggtranstype && a->inputcollid == b->inputcollid &&
 		a->aggstar == b->aggstar && a->aggvariadic == b->aggvariadic && a->aggkind == b->aggkind &&
-		(DO_AGGSPLIT_COMBINE(a->aggsplit) || equal(a->args, b->args)) && equal(a->aggorder, b->aggorder) && equal(a->aggdistinct, b->aggdistinct) &&
-		equal(a->aggfilter, b->aggfilter);
+		equal(a->aggorder, b->aggorder) && equal(a->aggdistinct, b->aggdistinct) && equal(a->aggfilter, b->aggfilter);
 }
 
 static void
