@@ -22,7 +22,9 @@
 #include "aggregates.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/planner.h"
+#include "plan/finish/plan_tree.h"
 
 /* What the Agg below emits. */
 typedef struct Parts
@@ -243,6 +245,8 @@ split(Agg *agg, Parts *parts, int plan_node_id)
 	part->plan.targetlist = parts->targetlist;
 	part->plan.qual = NIL;
 	part->plan.initPlan = NIL;
+	if (!contain_subplans((Node *) parts->targetlist))
+		gpusort_plan_take_params(&part->plan);
 	part->plan.plan_node_id = plan_node_id;
 	part->aggsplit = AGGSPLIT_INITIAL_SERIAL;
 	return part;

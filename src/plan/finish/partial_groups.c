@@ -63,8 +63,7 @@ split(PlannedStmt *stmt, Agg *agg, Gather *gather, const GpuSortFinestSet *fines
 	part->plan.startup_cost = part->plan.total_cost;
 	part->plan.plan_rows = Min(finest->groups, rows->plan_rows);
 	part->plan.parallel_safe = true;
-	part->plan.extParam = rows->extParam;
-	part->plan.allParam = rows->allParam;
+	gpusort_plan_take_params(&part->plan);
 	gather->plan.plan_rows = clamp_row_est(gather->plan.plan_rows / Max(rows->plan_rows, 1) * part->plan.plan_rows);
 	gather->plan.targetlist = gpusort_plan_columns(&part->plan, list_length(part->plan.targetlist));
 	gather->plan.lefttree = &part->plan;

@@ -178,9 +178,6 @@ make_window(const Presorted *presorted, const Aggref *aggregate)
 
 	gpusort_plan_take_estimates(plan, presorted->below);
 	plan->parallel_safe = presorted->below->parallel_safe;
-	/* Its filters are the Agg's: so it depends on no more than that does. */
-	plan->extParam = agg->plan.extParam;
-	plan->allParam = agg->plan.allParam;
 	plan->lefttree = presorted->below;
 	plan->targetlist = gpusort_plan_columns(presorted->below, list_length(presorted->below->targetlist));
 	window->winref = WINDOW_NUMBER;
@@ -403,6 +400,7 @@ visit(Plan **link, void *arg)
 		if (presorted.window != NULL)
 		{
 			presorted.window->plan.plan_node_id = gpusort_plan_last_node_id(arg) + 1;
+			gpusort_plan_take_params(&presorted.window->plan);
 			plan->lefttree = &presorted.window->plan;
 		}
 		if (!gpusort_aggregates_are_numbered((Agg *) plan))
