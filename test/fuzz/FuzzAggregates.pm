@@ -82,7 +82,8 @@ sub _fraction
 	my ($focus) = @_;
 	my ($key) = shuffled(grep { $_->{class} eq 'int' } @{ $focus->{keys} || [] });
 	return weighted(70 => one_of('0.5', '0.1', '0.9', '0', '1', '0.25', 'NULL'), 15 => '(1.0 / 3)',
-		15 => defined $key && chance(50) ? "(abs($key->{sql} % 3) / 2.0)" : "(SELECT count(*) / 50.0 FROM $focus->{context}{few})");
+		15 => defined $key && chance(50) ? "(abs($key->{sql} % 3) / 2.0)"
+			: "(SELECT count(*) / 50.0 FROM $focus->{context}{few})");
 }
 
 # Returns the text without FILTER, and its class.
@@ -124,13 +125,15 @@ sub _plain
 		15 => sub { ("count($distinct@{[ _argument($focus, $any) ]})", 'int') },
 		40 => sub { (one_of(@of_numbers) . "($distinct@{[ _argument($focus, $number) ]})", 'num') },
 		8 => sub { my $name = one_of(qw(sum avg stddev variance var_pop));
-			("$name(@{[ _argument($focus, 'flt') ]})", $name eq 'sum' ? 'flt' : $name eq 'avg' ? 'real' : 'num', $name =~ /sum|avg/ ? () : \&_rounded) },
+			("$name(@{[ _argument($focus, 'flt') ]})", $name eq 'sum' ? 'flt' : $name eq 'avg' ? 'real' : 'num',
+				$name =~ /sum|avg/ ? () : \&_rounded) },
 		15 => sub { my $class = one_of(qw(int num text date flt));
 			(one_of('min', 'max') . "(@{[ _argument($focus, $class) ]})", $class) },
 		8 => sub { (one_of(qw(bool_and bool_or every)) . "($distinct@{[ _argument($focus, 'bool') ]})", 'bool') },
 		8 => sub { (one_of(qw(bit_and bit_or bit_xor)) . "(@{[ _argument($focus, 'int') ]})", 'int') },
-		6 => sub { my @pair = shuffled(_argument($focus, 'int') . ' % 100', one_of(column_of($focus->{scope}, 'int') // 1, 7) . ' % 50');
-			(one_of(@of_pairs) . "(@{[ join ', ', map { qq{($_)} } @pair ]})", 'num', \&_rounded) },
+		6 => sub { my @pair = shuffled(_argument($focus, 'int') . ' % 100',
+				one_of(column_of($focus->{scope}, 'int') // 1, 7) . ' % 50');
+			(one_of(@of_pairs) . "(($pair[0]), ($pair[1]))", 'num', \&_rounded) },
 		12 => sub { my $x = _argument($focus, $any);
 			my $array = $distinct ? "array_agg(DISTINCT $x@{[ one_of('', qq{ ORDER BY $x DESC}) ]})"
 				: "array_agg($x@{[ _order($focus, $x) ]})";
@@ -152,11 +155,28 @@ sub _plain
 sub aggregate
 {
 	my ($focus) = @_;
-	my ($sql, $class, $shown) = chance(30) ? _ordered_set($focus) : _plain($focus);
+	my ($sql, $class, $shown) = chance(35) ? _ordered_set($focus) : _plain($focus);
 
 	$sql .= optional(' FILTER (WHERE ' . (chance(60) ? $focus->{filter}
 		: predicate($focus->{context}, $focus->{scope}, 2)) . ')') if chance(18);
 	return { sql => $shown ? $shown->($sql) : $sql, class => $class, bare => $sql };
+}
+
+# Aggregates of one state: their transitions are shared.
+sub _sharing
+{
+	my ($focus) = @_;
+	my $class = one_of(qw(int int num));
+	my ($x, $way) = ($focus->{$class}, $focus->{way});
+	my $distinct = chance(15) ? 'DISTINCT ' : '';
+	my @pair = weighted(
+		60 => sub { map { { sql => "$_($distinct$x)", class => 'num' } } qw(sum avg) },
+		15 => sub { map { { sql => "$_($x)", class => 'num' } } some_of(2, qw(stddev var_pop variance stddev_pop)) },
+		15 => sub { map { { sql => "percentile_cont($_) WITHIN GROUP (ORDER BY $x$way)", class => 'real' } } 0.5,
+			_fraction($focus) },
+		10 => sub { map { { sql => "$_(" . one_of(0, 5) . ") WITHIN GROUP (ORDER BY $x$way)",
+			class => /^rank|dense/ ? 'int' : 'real' } } some_of(2, qw(rank dense_rank percent_rank cume_dist)) })->();
+	return @pair;
 }
 
 # One to six of a query, some of them twice.
@@ -165,8 +185,9 @@ sub aggregates
 	my ($focus) = @_;
 	my @aggregates = map { aggregate($focus) } 1 .. weighted(20 => 1, 25 => 2, 25 => 3, 15 => 4, 10 => 5, 5 => 6);
 
-	push @aggregates, one_of(@aggregates) if @aggregates < 6 && chance(15);
-	return shuffled(@aggregates);
+	push @aggregates, _sharing($focus) if chance(30);
+	push @aggregates, one_of(@aggregates) if chance(12);
+	return shuffled(some_of(6, @aggregates));
 }
 
 1;

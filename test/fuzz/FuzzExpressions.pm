@@ -13,7 +13,8 @@
 # and $2, which are integers, and $3, a text, may be used; subplans, how many more there may be.
 #
 # The text is FuzzText's.  Values of equal rows are equal in every plan: floats are whole numbers, so that their
-# sums are exact, numerics have two digits, so that equal ones look the same, and nothing fails for a row that not every plan looks at.
+# sums are exact, numerics have two digits, so that equal ones look the same, and nothing fails for a row that not every
+# plan looks at.
 package FuzzExpressions;
 
 use strict;
@@ -77,16 +78,17 @@ sub _subquery
 		@correlated = (" WHERE $q.id = $x % 30", " WHERE $q.id > $x % 9", " WHERE $q.g <> $x") if defined $x
 			&& $x !~ /[\x01-\x06]/ && ($x =~ /^\w+\.\w+$/ || chance(25));
 	}
-	my $where = @correlated && chance(60) ? one_of(@correlated) : one_of('', " WHERE $q.b", " WHERE $q.id > 5", ' WHERE false');
+	my $where = @correlated && chance(60) ? one_of(@correlated)
+		: one_of('', " WHERE $q.b", " WHERE $q.id > 5", ' WHERE false');
 	$where .= " AND $q.id <> " . constant($context, 'int') if $where =~ /\.id/ && chance(20);
-	return "(SELECT " . one_of("max($q.id)", 'count(*)', "min($q.g)", "sum($q.id)::int", 'count(*) + 0')
-		. " FROM $few $q$where)" if $class eq 'int';
-	return "(SELECT " . one_of("sum($q.n)", "max($q.n)", "coalesce(sum($q.v), 0)") . " FROM $few $q$where)" if $class eq 'num';
-	return "(SELECT " . one_of("max($q.x)", "min($q.x)", "string_agg($q.x, '' ORDER BY $q.id)") . " FROM $few $q$where)"
-		if $class eq 'text';
-	return "(SELECT " . one_of("bool_and($q.b)", 'count(*) > 3', "every($q.id > 0)") . " FROM $few $q$where)" if $class eq 'bool';
-	return "(SELECT max($q.d) FROM $few $q$where)" if $class eq 'date';
-	return "(SELECT sum($q.f) FROM $few $q$where)";
+	my %values = (
+		int => [ "max($q.id)", 'count(*)', "min($q.g)", "sum($q.id)::int", 'count(*) + 0' ],
+		num => [ "sum($q.n)", "max($q.n)", "coalesce(sum($q.n), 0.00)" ],
+		text => [ "max($q.x)", "min($q.x)", "string_agg($q.x, '' ORDER BY $q.id)" ],
+		bool => [ "bool_and($q.b)", 'count(*) > 3', "every($q.id > 0)" ],
+		date => [ "max($q.d)" ],
+		flt => [ "sum($q.f)" ]);
+	return '(SELECT ' . one_of(@{ $values{$class} }) . " FROM $few $q$where)";
 }
 
 # An expression of a class; deeper ones have others as parts.

@@ -24,7 +24,8 @@ sub _constant_key
 {
 	return one_of({ sql => '0::int', class => 'int' }, { sql => 'NULL::int', class => 'int' },
 		{ sql => '1::int8', class => 'int' }, { sql => q{'a'::text}, class => 'text' }, { sql => '(1 + 0)', class => 'int' },
-		{ sql => 'true', class => 'bool' }, { sql => '0.00::numeric', class => 'num' }, { sql => '(SELECT 1)', class => 'int' });
+		{ sql => 'true', class => 'bool' }, { sql => '0.00::numeric', class => 'num' },
+		{ sql => '(SELECT 1)', class => 'int' });
 }
 
 sub _keys
@@ -73,15 +74,16 @@ sub _group_by
 	my (@keys) = @_;
 	my @sql = map { $_->{sql} } @keys;
 
-	return (listed(@sql), 0) if chance(50);
+	return (listed(@sql), 0) if chance(45);
 	my $sets = weighted(
 		30 => sub { 'ROLLUP (' . listed(@sql) . ')' },
 		15 => sub { 'CUBE (' . listed(some_of(3, @sql)) . ')' },
 		40 => sub { _sets(1, @sql) },
 		10 => sub { my ($first, @others) = @sql; @others ? "$first, ROLLUP (" . listed(@others) . ')' : "ROLLUP ($first)" },
-		5 => sub { my ($first, @others) = @sql; @others ? "ROLLUP ($first), CUBE (" . listed(@others) . ')' : "CUBE ($first)" },
-		5 => sub { @sql > 2 ? "ROLLUP (($sql[0], $sql[1]), " . listed(@sql[ 2 .. $#sql ]) . ')' : 'ROLLUP ((' . join(', ', @sql)
-			. '))' })->();
+		5 => sub { my ($first, @others) = @sql;
+			@others ? "ROLLUP ($first), CUBE (" . listed(@others) . ')' : "CUBE ($first)" },
+		5 => sub { @sql > 2 ? "ROLLUP (($sql[0], $sql[1]), " . listed(@sql[ 2 .. $#sql ]) . ')'
+			: 'ROLLUP ((' . join(', ', @sql) . '))' })->();
 	return (optional(chance(12) ? 'DISTINCT ' : '') . $sets, 1);
 }
 
@@ -90,11 +92,13 @@ sub _wrapped
 {
 	my ($context, $scope, $aggregate) = @_;
 	my ($sql, $class) = @$aggregate{qw(sql class)};
+	my $number = $class =~ /^(?:int|num|flt|real)$/;
 
 	return $aggregate if $class eq 'array' || chance(55);
-	return { sql => either("coalesce($sql, 0)", $sql), class => $class } if $class =~ /^(?:int|num|flt|real)$/ && chance(40);
-	return { sql => either("($sql + 0)", $sql), class => $class } if $class =~ /^(?:int|num|flt|real)$/ && chance(40);
-	return { sql => either("CASE WHEN $sql IS NOT NULL THEN $sql END", $sql), class => $class } if chance(40) || $class eq 'real';
+	return { sql => either("coalesce($sql, 0)", $sql), class => $class } if $number && chance(40);
+	return { sql => either("($sql + 0)", $sql), class => $class } if $number && chance(40);
+	return { sql => either("CASE WHEN $sql IS NOT NULL THEN $sql END", $sql), class => $class }
+		if chance(40) || $class eq 'real';
 	return { sql => either(expression($context, { %$scope, columns => [ $aggregate, @{ $scope->{columns} } ] }, $class, 2),
 		$sql), class => $class };
 }
@@ -105,6 +109,7 @@ sub group_parts
 	my @keys = _keys($context, $scope, $option{keys} // weighted(18 => 0, 30 => 1, 30 => 2, 16 => 3, 6 => 4));
 	my $dependent = $scope->{pk} && chance(15);
 	@keys = ({ sql => $scope->{pk}, class => 'int' }, some_of(1, @keys)) if $dependent;
+	splice @keys, below(@keys + 1), 0, _constant_key() if @keys && !$dependent && chance(15);
 	my ($by, $sets) = @keys ? _group_by(@keys) : chance(15) ? (one_of('()', 'GROUPING SETS ((), ())'), 1) : ('', 0);
 	my $focus = new_focus($context, $scope);
 	$focus->{keys} = \@keys;
@@ -139,7 +144,7 @@ sub group_parts
 		$rest .= " GROUP BY $by";
 	}
 	$rest .= optional(' HAVING ' . predicate($context, \%scope, 2)) if chance(30);
-	return { rest => $rest, scope => \%scope, outputs => \@outputs, rows => $scope{rows}, grouped => 1 };
+	return { rest => $rest, scope => \%scope, outputs => \@outputs, rows => $scope{rows}, sets => $sets };
 }
 
 1;

@@ -136,8 +136,8 @@ sub run_many
 	}
 	my $busy = $processes < $cores ? $processes : $cores;
 	my $took = time - $start;
-	printf "%d processes on %d cores, %.0f s, %.2f core-hours: %d rounds, %d queries (%d too slow, %d that vary natively), %d runs with gpusort, "
-		. "%d sorts in the service%s\n",
+	printf "%d processes on %d cores, %.0f s, %.2f core-hours: %d rounds, %d queries (%d too slow, "
+		. "%d that vary natively), %d runs with gpusort, %d sorts in the service%s\n",
 		$processes, $cores, $took, $busy * ($sum{took} // 0) / $processes / 3600,
 			map { $_ // 0 } @sum{qw(rounds_done queries skipped varying runs sorts)},
 			$server ? '' : ' in ' . ($sum{sorted_runs} // 0) . ' runs';

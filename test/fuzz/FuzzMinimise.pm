@@ -2,8 +2,8 @@
 #
 #   my @smaller = minimise(sub { $session }, $tables, $query, $settings, sub { ... });
 #
-# The first gives a session, which is another one after a crash.  The last makes the round's schema, does the statements that it is given after it, tries the
-# query with the settings, and is true if that fails as before.
+# The first gives a session, which is another one after a crash.  The last makes the round's schema, does the statements
+# that it is given after it, tries the query with the settings, and is true if that fails as before.
 package FuzzMinimise;
 
 use strict;

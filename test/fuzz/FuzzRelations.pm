@@ -18,7 +18,7 @@ sub _table
 	my ($context, $name, %option) = @_;
 	my $table = $option{table} // one_of(@{ $context->{tables} });
 	my $alias = alias($context);
-	my $kind = $table->{name} eq 'few' ? 'table' : weighted(70 => 'table', 10 => 'barrier', 20 => 'constants');
+	my $kind = $table->{name} eq 'few' ? 'table' : weighted(65 => 'table', 10 => 'barrier', 25 => 'constants');
 	my @columns = map { { sql => "$alias.$_->{name}", class => $_->{class}, of_pk => $kind eq 'table' } }
 		@{ $table->{columns} };
 
@@ -116,7 +116,8 @@ sub _lateral
 	my $query = one_of("SELECT count(*) AS c, max($q.x) AS e FROM $few $q WHERE $q.id > $x % 20",
 		"SELECT $q.id AS c, $q.x AS e FROM $few $q WHERE $q.g <> $x ORDER BY $q.n, $q.id LIMIT 2",
 		"SELECT sum($q.id + $x) AS c, string_agg($q.x, ',' ORDER BY $q.id) AS e FROM $few $q WHERE $q.b",
-		"SELECT $x + 1 AS c, 'a'::text AS e", "SELECT rank() OVER (ORDER BY $q.g) AS c, $q.x AS e FROM $few $q WHERE $q.id = $x");
+		"SELECT $x + 1 AS c, 'a'::text AS e",
+		"SELECT rank() OVER (ORDER BY $q.g) AS c, $q.x AS e FROM $few $q WHERE $q.id = $x");
 	return { sql => "LATERAL ($query) $alias", columns => [ { sql => "$alias.c", class => 'int' },
 		{ sql => "$alias.e", class => 'text' } ], rows => 2, ids => undef };
 }
@@ -152,7 +153,8 @@ sub joined
 		my $y = $right->{unique} // column_of($right, 'int') // next;
 		my $kind = weighted(40 => 'JOIN', 25 => 'LEFT JOIN', 15 => 'RIGHT JOIN', 20 => 'FULL JOIN');
 		my $both = { columns => [ @{ $left->{columns} }, @{ $right->{columns} } ], rows => 1e9 };
-		my $more = $kind ne 'FULL JOIN' && chance(20) ? optional(' AND ' . predicate({ %$context, subplans => 0 }, $both, 1)) : '';
+		my $more = $kind ne 'FULL JOIN' && chance(20)
+			? optional(' AND ' . predicate({ %$context, subplans => 0 }, $both, 1)) : '';
 		$left = _join($context, $left, $right, $kind, " ON $x = $y$more",
 			unique => $kind =~ /^(?:JOIN|LEFT JOIN)$/ && $right->{unique} ? $left->{unique} : undef);
 	}

@@ -62,7 +62,8 @@ my $bad_fallback = qr/falling back to tuplesort: (?!$asked_for)(?:$bad_reason)/;
 sub new
 {
 	my ($class, %option) = @_;
-	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20, wide => 50, tlp => 8,
+	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20,
+		wide => 50, tlp => 8,
 		report => sub { print @_ }, %option,
 		queries => 0, runs => 0, sorts => 0, sorted_runs => 0, indexes => 0, fallbacks => {}, failures => 0,
 			rounds_done => 0, skipped => 0, varying => 0, kinds => {}, errors => {}, disturbances => {} }, $class;
@@ -231,7 +232,8 @@ sub _varies
 		return 0 unless defined $again;
 		my $now = sqlstates(@messages);
 		next if $now =~ /57014/;
-		if ($now ne $states || $again ne $native && $query->{mode} ne 'errors' && compare_answers($session, $query, $native, $again))
+		if ($now ne $states || $again ne $native && $query->{mode} ne 'errors'
+			&& compare_answers($session, $query, $native, $again))
 		{
 			$self->{varying}++;
 			$self->{report}->("-- varies natively, with @$settings:\n$query->{sql};\n") if $self->{verbose};
@@ -436,7 +438,7 @@ sub _bad_indexes
 sub _minimised
 {
 	my ($self, $database, $schema, $tables, $query, $settings, $kind) = @_;
-	my $end = time + $self->{minimise} * (!$query->{wide} ? 1 : $kind eq 'session' ? 9 : 4);
+	my $end = time + $self->{minimise} * (!$query->{wide} ? 1 : $kind eq 'session' ? 6 : 3);
 	my ($session, $made);
 	my $of_now = sub {
 		return $session if $session && !$session->{gone};
@@ -475,12 +477,14 @@ sub _report
 
 	$self->{failures}++;
 	@smaller = eval { $self->_minimised($database, $schema, $tables, $query, $settings, $kind) }
-		if $query && $self->{minimise} && ($kind =~ /^(?:rows|order|error|fallback)$/ || $query->{wide} && $kind eq 'session');
+		if $query && $self->{minimise}
+			&& ($kind =~ /^(?:rows|order|error|fallback)$/ || $query->{wide} && $kind eq 'session');
 	my @failed = map { "minimising failed: $_" } split /\n/, $@ // '';
 	my @lines = ("seed $self->{round_seed}, $database, memory " . ($self->{memory} // 'as it is')
 		. ($query ? ", $query->{name} ($query->{mode})" : ''), split /\n/, $what);
 	push @lines, "reproduce with: test/fuzz/fuzz --seed $self->{round_seed} --rounds 1 --queries $self->{per_round} "
-		. "--rows $self->{max_rows} --wide $self->{wide} --tlp $self->{tlp}" . ($self->{run_rows} ? " --runs=$self->{run_rows}" : '');
+		. "--rows $self->{max_rows} --wide $self->{wide} --tlp $self->{tlp}"
+			. ($self->{run_rows} ? " --runs=$self->{run_rows}" : '');
 	push @lines, @failed;
 	push @lines, 'the plan, if it was the last query:', @plan if $query && @plan;
 	unshift @lines, (map { s/[^\x00-\x7f]/?/gr } split /\n/, $query->{sql}), '' if $query;
@@ -591,8 +595,13 @@ sub _round
 		if ($wrong =~ /^(?:session|native):/)
 		{
 			undef $session;
-			wait_until(sub { $self->{node}->psql('postgres', 'SELECT 1') == 0 }, 30);
-			last;
+			wait_until(sub { $self->{node}->psql('postgres', 'SELECT 1', stderr => \my $refused) == 0 }, 30);
+			last if !$wide;
+			# the tables are still there
+			$session = FuzzSession->new($self->{node}, $database, $self->{scratch});
+			$session->run(q{LOAD 'auto_explain'; SET gpusort.force = on; SELECT g FROM generate_series(1, 10) g ORDER BY g})
+				if $self->{explains};
+			$descriptors = $session->descriptors;
 		}
 	}
 	undef $hog;
@@ -666,11 +675,12 @@ sub summary
 	my ($self) = @_;
 	my $fallbacks = join ', ', map { "$_ $self->{fallbacks}{$_}" } sort keys %{ $self->{fallbacks} };
 	my $errors = join ', ', map { "$_ $self->{errors}{$_}" } sort keys %{ $self->{errors} };
-	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d too slow, %d that vary natively), %d runs with gpusort, "
-		. "%d sorts in the service in %d runs, %d indexes, fallbacks: %s; errors that both have: %s; %d failures",
+	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d too slow, "
+		. "%d that vary natively), %d runs with gpusort, %d sorts in the service in %d runs, %d indexes, "
+		. "fallbacks: %s; errors that both have: %s; %d failures",
 		$self->{seed}, $self->{seed} + $self->{rounds_done} - 1, $self->{took},
-			@$self{qw(rounds_done queries skipped varying runs sorts sorted_runs indexes)}, $fallbacks || 'none', $errors || 'none',
-			$self->{failures};
+			@$self{qw(rounds_done queries skipped varying runs sorts sorted_runs indexes)}, $fallbacks || 'none',
+			$errors || 'none', $self->{failures};
 }
 
 1;

@@ -48,7 +48,7 @@ sub _plain
 {
 	my ($context, %option) = @_;
 	my $scope = joined($context, $option{depth});
-	my @outputs = map { my $class = any_class($scope); { sql => expression($context, $scope, $class, 2), class => $class } }
+	my @outputs = map { { sql => expression($context, $scope, $_, 2), class => $_ } } map { any_class($scope) }
 		1 .. between(1, 4);
 	my @ids = @{ $scope->{ids} || [] };
 
@@ -94,10 +94,12 @@ sub _set
 			. optional(" $operation ($other->{sql})");
 		$rows += $other->{rows};
 	}
-	return { sql => $sql, rows => $rows, columns => [ map { { name => "o$_", class => $classes[ $_ - 1 ] } } 1 .. @classes ] };
+	my @columns = map { { name => "o$_", class => $classes[ $_ - 1 ] } } 1 .. @classes;
+	return { sql => $sql, rows => $rows, columns => \@columns };
 }
 
-# A SELECT: { sql, columns, rows, ids, unique }.  Options: depth; kind; export, a subquery; order, true if it may have one.
+# A SELECT: { sql, columns, rows, ids, unique }.  Options: depth; kind; export, it is a subquery; order, it may
+# have one.
 sub select_query
 {
 	my ($context, %option) = @_;
@@ -119,18 +121,18 @@ sub select_query
 	}
 	my %query = (columns => $columns, rows => $parts->{rows}, ids => $distinct eq '' ? $parts->{ids} : undef,
 		unique => $distinct eq '' ? $parts->{unique} : undef, ordered => $total);
+	# PostgreSQL does not sort by a constant, though it is NULL where a set is without it
+	$sql = "SELECT * FROM ($sql) q" if $total && $parts->{sets};
 	if ($total)
 	{
 		# ties are of rows that are the same
-		my @keys = $parts->{scope} && $distinct eq '' ? grep { !/^[-(]*\d+\)?$|^\$/ } map {
+		my @keys = $parts->{scope} && $distinct eq '' && !$parts->{sets} ? grep { /\w\.\w|\(\*\)/ } map {
 			my $class = any_class($parts->{scope});
 			plain(expression($context, $parts->{scope}, $class, 1)) . one_of('', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST')
 		} 1 .. one_of(0, 1, 1, 2) : ();
-		@keys = map { s/^(?=[\d'(]|true|false)/coalesce(NULL, /r =~ s/^(coalesce\(NULL, .*?)((?: DESC)?(?: NULLS \w+)?)$/$1)$2/r }
-			@keys;
 		$sql .= optional(' ORDER BY ' . join(', ', @keys, shuffled(1 .. $width))
-			. (chance(40) ? optional(' LIMIT ' . one_of(0, 1, 5, 10, 100, 1000, 20000) . one_of('', '', ' OFFSET ' . between(0, 50)))
-			: ''));
+			. (chance(40) ? optional(' LIMIT ' . one_of(0, 1, 5, 10, 100, 1000, 20000)
+			. one_of('', '', ' OFFSET ' . between(0, 50))) : ''));
 	}
 	elsif ($option{order} && chance(20))
 	{

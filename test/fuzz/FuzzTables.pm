@@ -39,8 +39,8 @@ sub _values
 sub _table
 {
 	my ($name, $rows) = @_;
-	my $declared = 'id int4, g int4, m int4, u int4, i2 int2, v int8, n numeric(10, 2), x text COLLATE "C", y text, b bool, '
-		. 'd date, f float8';
+	my $declared = 'id int4, g int4, m int4, u int4, i2 int2, v int8, n numeric(10, 2), x text COLLATE "C", y text, '
+		. 'b bool, d date, f float8';
 	my $kind = $name ne 'few' && chance(20) ? 'partitioned' : 'plain';
 	my @sql = "CREATE TABLE $name ($declared)" . ($kind eq 'partitioned' ? ' PARTITION BY RANGE (id)' : '');
 
@@ -61,8 +61,8 @@ sub _table
 sub wide_schema
 {
 	my ($max_rows) = @_;
-	my $big = weighted(8 => between(0, 50), 22 => between(300, 5000), 40 => between(20000, 40000),
-		30 => between(40000, 120000));
+	my $big = weighted(8 => between(0, 50), 22 => between(300, 5000), 55 => between(20000, 40000),
+		15 => between(40000, 120000));
 	my $mid = weighted(20 => between(0, 100), 50 => between(500, 5000), 30 => between(5000, 20000));
 	my (@tables, @sql);
 

@@ -15,7 +15,7 @@ our @EXPORT = qw(window_outputs);
 sub _window
 {
 	my ($context, $scope, $partition, $total) = @_;
-	my @keys = map { my $class = any_class($scope); (column_of($scope, $class) // 1) . one_of('', ' DESC', ' NULLS FIRST') }
+	my @keys = map { (column_of($scope, $_) // 1) . one_of('', ' DESC', ' NULLS FIRST') } map { any_class($scope) }
 		1 .. one_of(0, 1, 1, 2);
 	push @keys, @{ $scope->{ids} } if $total;
 	my $order = @keys ? ' ORDER BY ' . join(', ', @keys) : '';

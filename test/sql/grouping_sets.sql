@@ -145,6 +145,20 @@ FROM (VALUES ('SELECT a, p, count(*), avg(n) FROM sets.many GROUP BY CUBE (a, p)
 RESET work_mem;
 RESET hash_mem_multiplier;
 
+-- A subquery that is planned by itself, and has partitions, is not planned twice
+CREATE TABLE sets.parted (id int, g int, n numeric(10, 2)) PARTITION BY RANGE (id);
+CREATE TABLE sets.parted_0 PARTITION OF sets.parted FOR VALUES FROM (MINVALUE) TO (2000);
+CREATE TABLE sets.parted_1 PARTITION OF sets.parted FOR VALUES FROM (2000) TO (MAXVALUE);
+INSERT INTO sets.parted SELECT i, i % 40, (i % 1000) / 100.0 FROM generate_series(1, 5000) i;
+ANALYZE sets.parted;
+CREATE VIEW sets.barrier WITH (security_barrier) AS SELECT * FROM sets.parted WHERE g IS NOT NULL;
+SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', query) FROM (VALUES
+	('SELECT n, percentile_cont(0) WITHIN GROUP (ORDER BY g DESC NULLS LAST) FROM sets.barrier GROUP BY ROLLUP (n)'),
+	('SELECT n, g, id, count(*) FROM (SELECT * FROM sets.parted WHERE id > (SELECT min(g) FROM sets.parted) OFFSET 0) s GROUP BY CUBE (n, g, id)')) q (query);
+SELECT unalike(gs.shape(query), '%Append(GpuSort%', query) FROM (VALUES
+	('SELECT n, percentile_cont(0) WITHIN GROUP (ORDER BY g DESC NULLS LAST) FROM sets.barrier GROUP BY ROLLUP (n)'),
+	('SELECT n, g, id, count(*) FROM (SELECT * FROM sets.parted WHERE id > (SELECT min(g) FROM sets.parted) OFFSET 0) s GROUP BY CUBE (n, g, id)')) q (query);
+
 -- Errors are PostgreSQL's.
 SET gpusort.force = on;
 SET gpusort.min_rows = 0;

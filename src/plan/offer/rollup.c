@@ -88,6 +88,26 @@ has_differing_scan(Node *node, void *arg)
 	return expression_tree_walker(node, has_differing_scan, arg);
 }
 
+/*
+ * Returns true if two plans can be made of each subquery in FROM.  Each of them has PostgreSQL's set_plan_references()
+ * go over what the subquery is planned with: what that changes in place must not be there, nor InitPlans, which both
+ * plans would have.
+ */
+static bool
+may_plan_subqueries_twice(const PlannerInfo *root)
+{
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		const PlannerInfo *subroot = root->simple_rel_array[i] != NULL ? root->simple_rel_array[i]->subroot : NULL;
+
+		if (subroot != NULL &&
+			(subroot->append_rel_list != NIL || subroot->rowMarks != NIL || subroot->init_plans != NIL ||
+			 !may_plan_subqueries_twice(subroot)))
+			return false;
+	}
+	return true;
+}
+
 /* Returns true if two plans of the query's input, run one after the other, give the same rows. */
 bool
 gpusort_may_read_twice(PlannerInfo *root)
@@ -104,7 +124,8 @@ gpusort_may_read_twice(PlannerInfo *root)
 		if (root->simple_rte_array[i] != NULL && differs_by_scan(root->simple_rte_array[i]))
 			return false;
 	}
-	return !contain_volatile_functions((Node *) root->parse) && !has_differing_scan((Node *) root->parse, NULL);
+	return may_plan_subqueries_twice(root) && !contain_volatile_functions((Node *) root->parse) &&
+		!has_differing_scan((Node *) root->parse, NULL);
 }
 
 /* Returns a copy of the path's rollups without the empty set. */
