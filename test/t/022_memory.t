@@ -30,7 +30,7 @@ sub read_file
 }
 
 is(read_file("/proc/$service/oom_score_adj") + 0, 1000, 'the kernel ends the service first when memory runs out');
-is($node->safe_psql('postgres', q{SELECT detail FROM gpusort_devices WHERE engine = 'host'}), '1 threads',
+is($node->safe_psql('postgres', q{SELECT detail FROM gpusort_devices WHERE engine = 'host'}), '1 thread',
 	'gpusort.host_threads');
 $node->append_conf('postgresql.conf', 'gpusort.host_threads = 3');
 $node->reload;
