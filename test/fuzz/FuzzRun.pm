@@ -85,7 +85,9 @@ sub new
 		$self->{node}->start;
 		$self->{node}->wait_service;
 	}
-	$self->{node}->psql('postgres', 'CREATE ROLE fuzz_reader', stderr => \my $there);
+	# a role of its own: others of the same server drop theirs
+	$FuzzTables::reader = ($self->{name} // 'fuzz') . '_reader';
+	$self->{node}->psql('postgres', "CREATE ROLE $FuzzTables::reader", stderr => \my $there);
 	$self->_look_round;
 	return $self;
 }
@@ -163,8 +165,7 @@ sub clean
 			qq{COPY (SELECT current_setting('data_directory')) TO PROGRAM 'read -r d && rm -f "\$d/$name.f1"'})
 			if $self->{foreign};
 	}
-	# not while others have it
-	$self->{node}->psql('postgres', 'DROP ROLE fuzz_reader', stderr => \my $refused);
+	$self->{node}->psql('postgres', "DROP ROLE IF EXISTS $FuzzTables::reader");
 	return;
 }
 

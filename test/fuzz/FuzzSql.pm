@@ -16,6 +16,7 @@ use FuzzGroups;
 use FuzzPartitions;
 use FuzzRandom;
 use FuzzRelations;
+use FuzzTables ();
 use FuzzText;
 use FuzzWindows;
 
@@ -185,7 +186,7 @@ sub _around
 				. "FETCH ALL FROM c;\nCOMMIT") },
 		6 => sub { (name => 'sql create table as', before => "BEGIN;\nCREATE TABLE made AS ",
 			after => ";\nSET LOCAL max_parallel_workers_per_gather = 0;\nTABLE made;\nROLLBACK") },
-		10 => sub { (name => 'sql row security', before => "SET ROLE fuzz_reader;\n", after => ";\nRESET ROLE") },
+		10 => sub { (name => 'sql row security', before => "SET ROLE $FuzzTables::reader;\n", after => ";\nRESET ROLE") },
 		4 => sub { (name => 'sql explain', mode => 'errors', before => 'EXPLAIN (' . one_of('ANALYZE, TIMING off', 'VERBOSE',
 			'ANALYZE, VERBOSE, TIMING off', 'COSTS off') . ') ', after => '') })->();
 }

@@ -11,6 +11,9 @@ use FuzzRandom;
 
 our @EXPORT = qw(wide_schema);
 
+# A role that policies are for.
+our $reader = 'fuzz_reader';
+
 our @COLUMNS = (
 	[ id => 'int' ], [ g => 'int' ], [ m => 'int' ], [ u => 'int' ], [ i2 => 'int' ], [ v => 'int' ], [ n => 'num' ],
 	[ x => 'text' ], [ y => 'text' ], [ b => 'bool' ], [ d => 'date' ], [ f => 'flt' ]);
@@ -81,11 +84,11 @@ sub wide_schema
 			. one_of('g IS NOT NULL', 'id % 7 <> 0', 'b', "id IN (SELECT m FROM $few)", 'x > \'k1\'');
 		push @sql, "CREATE VIEW constants_$name AS SELECT *, 0 AS k0, NULL::int AS k1, 1::int8 AS k2, 'a'::text AS k3, "
 			. "g % 2 AS k4, 0 AS k5 FROM $name" . one_of('', ' OFFSET 0');
-		push @sql, "ALTER TABLE $name ENABLE ROW LEVEL SECURITY", "CREATE POLICY p ON $name TO fuzz_reader USING ("
+		push @sql, "ALTER TABLE $name ENABLE ROW LEVEL SECURITY", "CREATE POLICY p ON $name TO $reader USING ("
 			. one_of('id % 3 <> 0', 'g IS NULL OR g < 5', "EXISTS (SELECT 1 FROM $few f WHERE f.id = $name.g)",
 			"id > (SELECT min(id) FROM $few)", 'true') . ')';
 	}
-	push @sql, 'GRANT USAGE ON SCHEMA r, fz TO fuzz_reader', 'GRANT SELECT ON ALL TABLES IN SCHEMA r TO fuzz_reader';
+	push @sql, "GRANT USAGE ON SCHEMA r, fz TO $reader", "GRANT SELECT ON ALL TABLES IN SCHEMA r TO $reader";
 	return (\@tables, @sql);
 }
 

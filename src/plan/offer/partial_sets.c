@@ -17,7 +17,6 @@
 #include "plan/offer/partial_sets.h"
 
 #include "aggregates.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -112,17 +111,6 @@ aggregates_are_partial(PlannerInfo *root)
 	return true;
 }
 
-/* Returns true if an expression over groups reads a column that is not grouped by, as it may beside a primary key. */
-static bool
-reads_other_columns(Node *node, void *root)
-{
-	if (node == NULL || IsA(node, Aggref) || IsA(node, GroupingFunc))
-		return false;
-	if (!IsA(node, List) && gpusort_group_ref(root, node) != 0)
-		return false;
-	return IsA(node, Var) || expression_tree_walker(node, reads_other_columns, root);
-}
-
 /* Returns true if a path's sets will be made of groups that processes have made; *groups: of the finest set. */
 bool
 gpusort_sets_are_split(PlannerInfo *root, const GroupingSetsPath *path, double *groups)
@@ -136,8 +124,7 @@ gpusort_sets_are_split(PlannerInfo *root, const GroupingSetsPath *path, double *
 	if (finest == NULL)
 		return false;
 	if (!grouping_is_hashable(gpusort_set_clauses(root, finest)) ||
-		reads_other_columns((Node *) path->path.pathtarget->exprs, root) ||
-		reads_other_columns((Node *) path->qual, root))
+		gpusort_reads_ungrouped(root, path->path.pathtarget, path->qual))
 		return false;
 	*groups = finest->numGroups;
 	return true;

@@ -229,15 +229,21 @@ gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo 
 	return path->total_cost < serial->total_cost ? path : serial;
 }
 
-/* Returns a path of the empty set alone; like is one of PostgreSQL's of all sets. */
+/*
+ * Returns a path of the empty set alone; NULL if that reads more of a row than aggregates do: there may be no row.  like is
+ * a path of PostgreSQL's of all sets.
+ */
 Path *
 gpusort_grand_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 						 const GroupingSetsPath *like)
 {
 	GpuSortSetColumns none = {.root = root, .one_set = true};
+	PathTarget *target = gpusort_set_target(&none, like->path.pathtarget);
+	List *having = gpusort_set_having(&none, like->qual);
 
-	return gpusort_total_path(root, grouped_rel, input_rel, gpusort_set_target(&none, like->path.pathtarget),
-							  gpusort_set_having(&none, like->qual), true);
+	return gpusort_reads_ungrouped(root, target, having)
+		? NULL
+		: gpusort_total_path(root, grouped_rel, input_rel, target, having, true);
 }
 
 /*
@@ -255,7 +261,7 @@ gpusort_rollup_split(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInf
 	parts->groups->rollups = rollups_with_groups(sorted);
 	parts->groups->path.rows = Max(sorted->path.rows - 1, 1);
 	parts->total = gpusort_grand_total_path(root, grouped_rel, input_rel, sorted);
-	return true;
+	return parts->total != NULL;
 }
 
 /* Returns the path of all sets, of those of parts of them; like is one of PostgreSQL's of the same. */

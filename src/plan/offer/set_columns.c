@@ -35,8 +35,8 @@ is_group_ref(PlannerInfo *root, Index ref)
 }
 
 /* Returns the sortgroupref of the column of GROUP BY that a part of an expression stands for; 0: it stands for none. */
-Index
-gpusort_group_ref(PlannerInfo *root, const Node *node)
+static Index
+group_ref(PlannerInfo *root, const Node *node)
 {
 	ListCell *cell;
 
@@ -92,7 +92,7 @@ set_mutator(Node *node, void *arg)
 	}
 	if (IsA(node, GroupingFunc))
 		return columns->one_set ? grouping_value(columns, (const GroupingFunc *) node) : node;
-	ref = IsA(node, List) ? 0 : gpusort_group_ref(columns->root, node);
+	ref = IsA(node, List) ? 0 : group_ref(columns->root, node);
 	return ref != 0 ? group_column(columns, ref, node) : expression_tree_mutator(node, set_mutator, arg);
 }
 
@@ -129,4 +129,24 @@ List *
 gpusort_set_having(GpuSortSetColumns *columns, List *having)
 {
 	return (List *) settle_marks(columns, set_mutator((Node *) having, columns));
+}
+
+static bool
+ungrouped_walker(Node *node, void *root)
+{
+	if (node == NULL || IsA(node, Aggref) || IsA(node, GroupingFunc))
+		return false;
+	if (!IsA(node, List) && group_ref(root, node) != 0)
+		return false;
+	return IsA(node, Var) || IsA(node, PlaceHolderVar) || expression_tree_walker(node, ungrouped_walker, root);
+}
+
+/*
+ * Returns true if a target or conditions over groups read what is not grouped by: columns beside a primary key, and, from
+ * 18 on, constants that are equal to one of GROUP BY, which are computed with the rows.
+ */
+bool
+gpusort_reads_ungrouped(PlannerInfo *root, const PathTarget *target, List *having)
+{
+	return ungrouped_walker((Node *) target->exprs, root) || ungrouped_walker((Node *) having, root);
 }

@@ -22,6 +22,6 @@ typedef struct GpuSortSetColumns
 
 extern PathTarget *gpusort_set_target(GpuSortSetColumns *columns, const PathTarget *target);
 extern List *gpusort_set_having(GpuSortSetColumns *columns, List *having);
-extern Index gpusort_group_ref(PlannerInfo *root, const Node *node);
+extern bool gpusort_reads_ungrouped(PlannerInfo *root, const PathTarget *target, List *having);
 
 #endif /* GPUSORT_SET_COLUMNS_H */
