@@ -85,6 +85,8 @@ INSERT INTO sets.alike (query) VALUES
 	('SELECT 0 AS z, id, p, count(*) + 0 AS n FROM sets.many GROUP BY CUBE (id, 1, p)'),
 	('SELECT 0 AS z, a, c, count(*) + 0 AS n FROM sets.many GROUP BY CUBE (a, 1, c)'),
 	('SELECT 0 AS z, a, c, id, count(*) + 0 AS n FROM sets.many GROUP BY ROLLUP (a, 1, c, id)'),
+	('SELECT NULL::int AS z, percentile_cont(0.5) WITHIN GROUP (ORDER BY f), a FROM sets.many GROUP BY ROLLUP ((a, 1::int8), NULL::int)'),
+	('SELECT NULL::int AS z, p, count(DISTINCT f), id FROM sets.many GROUP BY CUBE (id, p, NULL::int)'),
 	('SELECT z, id, p, count(*) + 0 AS n, z + 1 FROM (SELECT 0 AS z, * FROM sets.many) s GROUP BY GROUPING SETS ((z, id), (p))'),
 	('SELECT z, id, p, count(*) + 0 AS n, z + 1 FROM (SELECT 0 AS z, * FROM sets.many OFFSET 0) s GROUP BY GROUPING SETS ((z, id), (p))'),
 	('SELECT a AS x, a AS y, id, count(*), a + 1 AS w FROM sets.many GROUP BY GROUPING SETS ((1, id), (2, id))'),
@@ -137,6 +139,12 @@ SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(quer
 	('SELECT s.id, m.b FROM (SELECT id, p, max(big) FROM sets.many GROUP BY GROUPING SETS ((id), (p))) s JOIN sets.many m USING (id)')) q (query);
 SELECT is(gs.difference(gs.native_sorted_rows(query), sets.chosen_sorted_rows(query)), 'same', query) FROM (VALUES
 	('SELECT * FROM (SELECT id, p, count(*) FROM sets.many GROUP BY CUBE (id, p) OFFSET 10 LIMIT 0) s')) q (query);
+-- a CTE that is sorted in the place of one that PostgreSQL hashes
+SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', query) FROM (VALUES
+	('WITH w AS MATERIALIZED (SELECT DISTINCT id, round(n, 1) AS r FROM sets.many) SELECT * FROM w'),
+	('WITH w AS MATERIALIZED (SELECT DISTINCT id, round(n, 2) AS r FROM sets.many GROUP BY id, n) SELECT r, count(*) FROM w GROUP BY r'),
+	('WITH w AS MATERIALIZED (SELECT id, p FROM sets.many UNION SELECT p, a FROM sets.many) SELECT id, sum(p) OVER (PARTITION BY id) FROM w'),
+	('WITH w AS MATERIALIZED (SELECT p, count(*) AS n FROM sets.many GROUP BY p) SELECT a.p, b.n FROM w a JOIN w b ON a.n = b.p')) q (query);
 -- Hash tables that do not fit
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;

@@ -6,106 +6,107 @@ SET client_min_messages = warning;
 \pset tuples_only on
 
 SELECT * FROM no_plan();
+CREATE SCHEMA reasons;
 SET max_parallel_workers_per_gather = 0;
 SET gpusort.min_rows = 2000;
 SET enable_hashagg = off;
 
-CREATE TABLE gs.r AS SELECT i AS id, (i * 7919::bigint) % 300007 AS k, md5(i::text) AS m, i::float8 AS f, i::text::oidvector AS o, ARRAY[i] AS a FROM generate_series(1, 60000) i;
-ANALYZE gs.r;
-SELECT count(*) FROM (SELECT * FROM gs.r ORDER BY k OFFSET 0) s \g /dev/null
+CREATE TABLE reasons.r AS SELECT i AS id, (i * 7919::bigint) % 300007 AS k, md5(i::text) AS m, i::float8 AS f, i::text::oidvector AS o, ARRAY[i] AS a FROM generate_series(1, 60000) i;
+ANALYZE reasons.r;
+SELECT count(*) FROM (SELECT * FROM reasons.r ORDER BY k OFFSET 0) s \g /dev/null
 
-CREATE FUNCTION gs.explained(query text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(line, E'\n') FROM gpusort_explain(query) line $$;
+CREATE FUNCTION reasons.explained(query text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(line, E'\n') FROM gpusort_explain(query) line $$;
 
 -- the reason with the first setting, and none with the second, where GpuSort sorts
-CREATE FUNCTION gs.flips(name text, query text, reason text, refused text, taken text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION reasons.flips(name text, query text, reason text, refused text, taken text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	plan text;
 BEGIN
 	EXECUTE refused;
-	plan := gs.explained(query);
+	plan := reasons.explained(query);
 	RETURN NEXT ok(plan ~ ('GpuSort: ' || reason) , name || ': the reason');
 	IF plan !~ ('GpuSort: ' || reason) THEN
 		RETURN NEXT diag(plan);
 	END IF;
 	EXECUTE taken;
-	plan := gs.explained(query);
+	plan := reasons.explained(query);
 	RETURN NEXT ok(plan ~ 'Custom Scan \(GpuSort' AND plan !~ 'GpuSort: ', name || ': not with its rule flipped');
 	IF plan !~ 'Custom Scan \(GpuSort' OR plan ~ 'GpuSort: ' THEN
 		RETURN NEXT diag(plan);
 	END IF;
 END $$;
-SELECT gs.flips('few rows', 'SELECT * FROM gs.r ORDER BY k', 'not used: 60000 rows are fewer than gpusort.min_rows',
+SELECT reasons.flips('few rows', 'SELECT * FROM reasons.r ORDER BY k', 'not used: 60000 rows are fewer than gpusort.min_rows',
 				'SET gpusort.min_rows = 60001', 'SET gpusort.min_rows = 60000');
-SELECT gs.flips('the cost', 'SELECT * FROM gs.r ORDER BY k', 'not used: it would take [0-9.]+ ms, PostgreSQL''s sort [0-9.]+ ms \(of the sort alone; it is used where 1\.2 times its time and [0-9.]+ ms are less\)',
+SELECT reasons.flips('the cost', 'SELECT * FROM reasons.r ORDER BY k', 'not used: it would take [0-9.]+ ms, PostgreSQL''s sort [0-9.]+ ms \(of the sort alone; it is used where 1\.2 times its time and [0-9.]+ ms are less\)',
 				'SET gpusort.setup_cost = 1e6', 'RESET gpusort.setup_cost');
-SELECT gs.flips('the key', 'SELECT * FROM gs.r ORDER BY ' || 'o', 'not used: sort key 1 is of type oidvector, which has no key encoding',
-				'SET gpusort.min_rows = 2000', 'ALTER TABLE gs.r ALTER o TYPE int USING id; ANALYZE gs.r');
+SELECT reasons.flips('the key', 'SELECT * FROM reasons.r ORDER BY ' || 'o', 'not used: sort key 1 is of type oidvector, which has no key encoding',
+				'SET gpusort.min_rows = 2000', 'ALTER TABLE reasons.r ALTER o TYPE int USING id; ANALYZE reasons.r');
 
 -- The margin is the one that decides: by the numbers that are told.
-CREATE FUNCTION gs.margin(query text, OUT ours float8, OUT native float8, OUT factor float8, OUT gain float8) LANGUAGE sql AS $$
+CREATE FUNCTION reasons.margin(query text, OUT ours float8, OUT native float8, OUT factor float8, OUT gain float8) LANGUAGE sql AS $$
 	SELECT m[1]::float8, m[2]::float8, m[3]::float8, m[4]::float8
-	FROM regexp_match(gs.explained(query), 'it would take ([0-9.]+) ms, PostgreSQL''s sort ([0-9.]+) ms \(of the sort alone; it is used where ([0-9.]+) times its time and ([0-9.]+) ms are less') m $$;
-CREATE FUNCTION gs.margins(query text) RETURNS SETOF bool LANGUAGE plpgsql AS $$
+	FROM regexp_match(reasons.explained(query), 'it would take ([0-9.]+) ms, PostgreSQL''s sort ([0-9.]+) ms \(of the sort alone; it is used where ([0-9.]+) times its time and ([0-9.]+) ms are less') m $$;
+CREATE FUNCTION reasons.margins(query text) RETURNS SETOF bool LANGUAGE plpgsql AS $$
 DECLARE
 	m record;
 BEGIN
 	FOR i IN 0..15 LOOP
 		PERFORM set_config('gpusort.setup_cost', (80 * 2 ^ i)::text, false);
-		SELECT * INTO m FROM gs.margin(query);
-		RETURN NEXT coalesce(m.ours * m.factor + m.gain > m.native * 0.999, gs.explained(query) ~ 'Custom Scan \(GpuSort\)');
+		SELECT * INTO m FROM reasons.margin(query);
+		RETURN NEXT coalesce(m.ours * m.factor + m.gain > m.native * 0.999, reasons.explained(query) ~ 'Custom Scan \(GpuSort\)');
 	END LOOP;
 	RESET gpusort.setup_cost;
 END $$;
-SELECT ok(bool_and(told), 'a sort is refused only where the margin that is told says so') FROM gs.margins('SELECT * FROM gs.r ORDER BY k') told;
+SELECT ok(bool_and(told), 'a sort is refused only where the margin that is told says so') FROM reasons.margins('SELECT * FROM reasons.r ORDER BY k') told;
 
 -- rows below a Gather Merge are those of all processes
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-SELECT gs.flips('rows of all processes', 'SELECT * FROM gs.r ORDER BY k', 'not used: (59999|60000|60001) rows are fewer than gpusort.min_rows',
+SELECT reasons.flips('rows of all processes', 'SELECT * FROM reasons.r ORDER BY k', 'not used: (59999|60000|60001) rows are fewer than gpusort.min_rows',
 				'SET gpusort.min_rows = 70000', 'SET gpusort.min_rows = 50000');
 RESET gpusort.min_rows;
 SET gpusort.min_rows = 2000;
 
 -- what one process does: floats depend on the order in which they are added
 SET gpusort.force = on;
-SELECT ok(gs.explained('SELECT sum(f) OVER (ORDER BY k) FROM gs.r') ~ 'GpuSort: one process does this: the sort does not begin with a column of a window''s PARTITION BY, and sum\(double precision\) has to see all rows of a partition in one process, in their order: what comes of floats depends on it', 'a sum of floats');
-SELECT ok(gs.explained('SELECT sum(id) OVER (ORDER BY k) FROM gs.r') !~ 'GpuSort: ', 'not one of integers');
-SELECT ok(gs.explained('SELECT sum(f) OVER (PARTITION BY k) FROM gs.r') !~ 'GpuSort: ', 'nor one of floats with PARTITION BY');
-SELECT ok(gs.explained('SELECT row_number() OVER w, sum(id) OVER w, array_agg(id) OVER w FROM gs.r WINDOW w AS (ORDER BY k)') ~ 'and array_agg\(anynonarray\) has to see all rows of a partition in one process, in their order\n', 'the function that needs it is told, of several');
+SELECT ok(reasons.explained('SELECT sum(f) OVER (ORDER BY k) FROM reasons.r') ~ 'GpuSort: one process does this: the sort does not begin with a column of a window''s PARTITION BY, and sum\(double precision\) has to see all rows of a partition in one process, in their order: what comes of floats depends on it', 'a sum of floats');
+SELECT ok(reasons.explained('SELECT sum(id) OVER (ORDER BY k) FROM reasons.r') !~ 'GpuSort: ', 'not one of integers');
+SELECT ok(reasons.explained('SELECT sum(f) OVER (PARTITION BY k) FROM reasons.r') !~ 'GpuSort: ', 'nor one of floats with PARTITION BY');
+SELECT ok(reasons.explained('SELECT row_number() OVER w, sum(id) OVER w, array_agg(id) OVER w FROM reasons.r WINDOW w AS (ORDER BY k)') ~ 'and array_agg\(anynonarray\) has to see all rows of a partition in one process, in their order\n', 'the function that needs it is told, of several');
 RESET gpusort.force;
 SET max_parallel_workers_per_gather = 0;
 
 -- gpusort_explain(): the plan is PostgreSQL's EXPLAIN of it, with lines between
-CREATE FUNCTION gs.plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION reasons.plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN QUERY EXECUTE 'EXPLAIN ' || query;
 END $$;
-SELECT results_eq(format('SELECT line FROM gpusort_explain(%L) line WHERE line !~ ''^ *GpuSort( Service)?: ''', query), format('SELECT gs.plan_of(%L)', query), 'lines of EXPLAIN: ' || query)
-FROM (VALUES ('SELECT * FROM gs.r ORDER BY k'), ('SELECT k, count(*) FROM gs.r GROUP BY k ORDER BY 2 LIMIT 3'), ('WITH c AS MATERIALIZED (SELECT * FROM gs.r ORDER BY id LIMIT 5) SELECT (SELECT max(id) FROM c), * FROM c WHERE m <> ''x -> y width=1500000001)'' ORDER BY k'),
-			 ('SELECT 1'), ('DELETE FROM gs.r WHERE id IN (SELECT id FROM gs.r ORDER BY f LIMIT 2)'), ('INSERT INTO gs.r SELECT * FROM gs.r ORDER BY k'), ('SELECT * FROM gs.r a JOIN gs.r b USING (id) WHERE a.k = 5 ORDER BY b.k'), ('SELECT DISTINCT a FROM gs.r')) q (query);
-SELECT is((SELECT array_agg(line ORDER BY n) FROM gpusort_explain('SELECT * FROM (SELECT * FROM gs.r ORDER BY k LIMIT 5) s ORDER BY m') WITH ORDINALITY l (line, n) WHERE n IN (2, 3)),
+SELECT results_eq(format('SELECT line FROM gpusort_explain(%L) line WHERE line !~ ''^ *GpuSort( Service)?: ''', query), format('SELECT reasons.plan_of(%L)', query), 'lines of EXPLAIN: ' || query)
+FROM (VALUES ('SELECT * FROM reasons.r ORDER BY k'), ('SELECT k, count(*) FROM reasons.r GROUP BY k ORDER BY 2 LIMIT 3'), ('WITH c AS MATERIALIZED (SELECT * FROM reasons.r ORDER BY id LIMIT 5) SELECT (SELECT max(id) FROM c), * FROM c WHERE m <> ''x -> y width=1500000001)'' ORDER BY k'),
+			 ('SELECT 1'), ('DELETE FROM reasons.r WHERE id IN (SELECT id FROM reasons.r ORDER BY f LIMIT 2)'), ('INSERT INTO reasons.r SELECT * FROM reasons.r ORDER BY k'), ('SELECT * FROM reasons.r a JOIN reasons.r b USING (id) WHERE a.k = 5 ORDER BY b.k'), ('SELECT DISTINCT a FROM reasons.r')) q (query);
+SELECT is((SELECT array_agg(line ORDER BY n) FROM gpusort_explain('SELECT * FROM (SELECT * FROM reasons.r ORDER BY k LIMIT 5) s ORDER BY m') WITH ORDINALITY l (line, n) WHERE n IN (2, 3)),
 		  ARRAY['  Sort Key: r.m', '  GpuSort: not used: 5 rows are fewer than gpusort.min_rows'], 'a reason is below its node''s properties');
-SELECT is((SELECT count(*) FROM gs.r), 60000::bigint, 'nothing was run');
+SELECT is((SELECT count(*) FROM reasons.r), 60000::bigint, 'nothing was run');
 SELECT throws_ok(format('SELECT gpusort_explain(%L)', query), code, message, 'not ' || query)
-FROM (VALUES ('VACUUM gs.r', '0A000', 'gpusort_explain() does not explain VACUUM'), ('SELECT 1; DROP TABLE gs.r', '42601', 'gpusort_explain() explains one statement, and was given 2'), ('', '42601', 'gpusort_explain() explains one statement, and was given 0'),
+FROM (VALUES ('VACUUM reasons.r', '0A000', 'gpusort_explain() does not explain VACUUM'), ('SELECT 1; DROP TABLE reasons.r', '42601', 'gpusort_explain() explains one statement, and was given 2'), ('', '42601', 'gpusort_explain() explains one statement, and was given 0'),
 			 ('EXPLAIN SELECT 1', '0A000', 'gpusort_explain() does not explain EXPLAIN'), ('SELECT * FROM gs.no_such', '42P01', 'relation "gs.no_such" does not exist')) q (query, code, message);
-SELECT ok(gs.explained('SELECT * FROM gs.r WHERE id > $1 ORDER BY k') ~ 'Custom Scan \(GpuSort\)', 'with a parameter');
+SELECT ok(reasons.explained('SELECT * FROM reasons.r WHERE id > $1 ORDER BY k') ~ 'Custom Scan \(GpuSort\)', 'with a parameter');
 CREATE ROLE gs_reader;
 GRANT USAGE ON SCHEMA gs TO gs_reader;
 SET ROLE gs_reader;
-SELECT throws_ok('SELECT gpusort_explain(''SELECT * FROM gs.r ORDER BY k'')', '42501', NULL, 'of who may not read the table no plan');
+SELECT throws_ok('SELECT gpusort_explain(''SELECT * FROM reasons.r ORDER BY k'')', '42501', NULL, 'of who may not read the table no plan');
 SELECT ok(string_agg(line, E'\n') ~ 'GpuSort: not used: 100 rows are fewer', 'any user''s') FROM gpusort_explain('SELECT * FROM generate_series(1, 100) i ORDER BY i') line;
 RESET ROLE;
 REVOKE USAGE ON SCHEMA gs FROM gs_reader;
 DROP ROLE gs_reader;
 SET gpusort.enable = off;
-SELECT ok(gs.explained('SELECT * FROM gs.r ORDER BY k') ~ 'GpuSort Service: not asked, gpusort.enable is off' AND gs.explained('SELECT * FROM gs.r ORDER BY k') !~ 'GpuSort: ', 'off: no reasons');
+SELECT ok(reasons.explained('SELECT * FROM reasons.r ORDER BY k') ~ 'GpuSort Service: not asked, gpusort.enable is off' AND reasons.explained('SELECT * FROM reasons.r ORDER BY k') !~ 'GpuSort: ', 'off: no reasons');
 RESET gpusort.enable;
 
 -- plans that are cached: each setting that plans follow, on and off in one session
-CREATE FUNCTION gs.plan_of_prepared() RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION reasons.plan_of_prepared() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
 	plan text := '';
@@ -116,62 +117,61 @@ BEGIN
 	RETURN plan;
 END $$;
 SET plan_cache_mode = force_generic_plan;
-PREPARE prepared(int) AS SELECT * FROM gs.r WHERE id > $1 ORDER BY k;
-SELECT ok(gs.plan_of_prepared() ~ 'GpuSort', 'a prepared statement is GpuSort''s');
-CREATE FUNCTION gs.follows(setting text, value text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+PREPARE prepared(int) AS SELECT * FROM reasons.r WHERE id > $1 ORDER BY k;
+SELECT ok(reasons.plan_of_prepared() ~ 'GpuSort', 'a prepared statement is GpuSort''s');
+CREATE FUNCTION reasons.follows(setting text, value text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('SET %s = %s', setting, value);
-	RETURN NEXT ok(gs.plan_of_prepared() !~ 'GpuSort', 'not after SET ' || setting);
+	RETURN NEXT ok(reasons.plan_of_prepared() !~ 'GpuSort', 'not after SET ' || setting);
 	EXECUTE 'RESET ' || setting;
-	RETURN NEXT ok(gs.plan_of_prepared() ~ 'GpuSort', 'again after RESET ' || setting);
+	RETURN NEXT ok(reasons.plan_of_prepared() ~ 'GpuSort', 'again after RESET ' || setting);
 END $$;
-SELECT gs.follows(setting, value) FROM (VALUES ('gpusort.enable', 'off'), ('gpusort.allowed', 'off'), ('gpusort.setup_cost', '1e9'), ('gpusort.row_cost', '1e9')) s (setting, value);
+SELECT reasons.follows(setting, value) FROM (VALUES ('gpusort.enable', 'off'), ('gpusort.allowed', 'off'), ('gpusort.setup_cost', '1e9'), ('gpusort.row_cost', '1e9')) s (setting, value);
 SET gpusort.min_rows = 100000;
-SELECT ok(gs.plan_of_prepared() !~ 'GpuSort', 'not after SET gpusort.min_rows');
+SELECT ok(reasons.plan_of_prepared() !~ 'GpuSort', 'not after SET gpusort.min_rows');
 SET gpusort.min_rows = 2000;
 BEGIN;
 SET LOCAL gpusort.enable = off;
-SELECT ok(gs.plan_of_prepared() !~ 'GpuSort', 'not after SET LOCAL');
+SELECT ok(reasons.plan_of_prepared() !~ 'GpuSort', 'not after SET LOCAL');
 COMMIT;
-SELECT ok(gs.plan_of_prepared() ~ 'GpuSort', 'again after the transaction');
+SELECT ok(reasons.plan_of_prepared() ~ 'GpuSort', 'again after the transaction');
 BEGIN;
 SET gpusort.enable = off;
-SELECT ok(gs.plan_of_prepared() !~ 'GpuSort', 'not after SET in a transaction');
+SELECT ok(reasons.plan_of_prepared() !~ 'GpuSort', 'not after SET in a transaction');
 ROLLBACK;
-SELECT ok(gs.plan_of_prepared() ~ 'GpuSort', 'again after it was rolled back');
+SELECT ok(reasons.plan_of_prepared() ~ 'GpuSort', 'again after it was rolled back');
 
 -- so do plans of PL/pgSQL, as the sorts that are counted tell
-CREATE FUNCTION gs.r_sorts() RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION reasons.r_sorts() RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
-	RETURN (SELECT max(k) FROM (SELECT k FROM gs.r ORDER BY k, id OFFSET 0) s);
+	RETURN (SELECT max(k) FROM (SELECT k FROM reasons.r ORDER BY k, id OFFSET 0) s);
 END $$;
-CREATE FUNCTION gs.sorts_of_service() RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION reasons.sorts_of_service() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	before bigint := sorts FROM gpusort_stats;
 BEGIN
-	PERFORM gs.r_sorts();
+	PERFORM reasons.r_sorts();
 	RETURN (SELECT sorts FROM gpusort_stats) - before;
 END $$;
-SELECT is(gs.sorts_of_service(), 1::bigint, 'a function sorts by the service');
+SELECT is(reasons.sorts_of_service(), 1::bigint, 'a function sorts by the service');
 SET gpusort.enable = off;
-SELECT is(gs.sorts_of_service(), 0::bigint, 'not after SET gpusort.enable = off');
+SELECT is(reasons.sorts_of_service(), 0::bigint, 'not after SET gpusort.enable = off');
 RESET gpusort.enable;
-SELECT is(gs.sorts_of_service(), 1::bigint, 'and again');
+SELECT is(reasons.sorts_of_service(), 1::bigint, 'and again');
 
 -- rows that a LIMIT removes add up
 CREATE TEMP TABLE gs_limit (j json);
-CREATE FUNCTION gs.limit_node() RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION reasons.limit_node() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;
 BEGIN
-	EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, FORMAT json) SELECT * FROM gs.r ORDER BY k LIMIT 10' INTO plan;
+	EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, FORMAT json) SELECT * FROM reasons.r ORDER BY k LIMIT 10' INTO plan;
 	INSERT INTO gs_limit VALUES (plan->0->'Plan'->'Plans'->0);
 END $$;
 SET gpusort.force = on;
-SELECT gs.limit_node() \g /dev/null
+SELECT reasons.limit_node() \g /dev/null
 SELECT is((j->>'Rows')::int + (j->>'Rows Removed by Limit')::int, 60000, 'rows, and those that LIMIT removes') FROM gs_limit;
 SELECT cmp_ok((j->>'Rows Removed Before Sort')::int, '<=', (j->>'Rows Removed by Limit')::int, 'of which some were never sorted') FROM gs_limit;
 RESET gpusort.force;
-DROP TABLE gs.r;
-DROP FUNCTION gs.explained, gs.flips, gs.margin, gs.margins, gs.plan_of, gs.plan_of_prepared, gs.follows, gs.r_sorts, gs.sorts_of_service, gs.limit_node;
+DROP SCHEMA reasons CASCADE;
 SELECT * FROM finish();

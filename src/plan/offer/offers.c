@@ -454,18 +454,19 @@ is_cte(const PlannerInfo *root)
 
 /*
  * Returns what is taken for a CTE with no order but that of PostgreSQL's path.  From PostgreSQL 17 on what is planned
- * above knows a CTE's order: groups by sorting in the place of hashed ones would have it join otherwise.
+ * above knows a CTE's order: groups by sorting in the place of hashed ones would have it join otherwise.  The path itself
+ * keeps its own, of which a Unique's plan is made.
  */
 static Path *
-in_order_of(Path *path, Path *taken)
+in_order_of(PlannerInfo *root, const Path *path, Path *taken)
 {
-	Size size = gpusort_path_children(taken).size;
+	ProjectionPath *same;
 
-	if (size == 0 || gpusort_path_is_sort(taken) || pathkeys_contained_in(taken->pathkeys, path->pathkeys))
+	if (pathkeys_contained_in(taken->pathkeys, path->pathkeys))
 		return taken;
-	taken = memcpy(palloc(size), taken, size);
-	taken->pathkeys = path->pathkeys;
-	return taken;
+	same = create_projection_path(root, taken->parent, taken, taken->pathtarget);
+	same->path.pathkeys = path->pathkeys;
+	return &same->path;
 }
 
 /* What is saved by a path that is taken in the place of PostgreSQL's, with which it begins alike. */
@@ -522,7 +523,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 			place.first = -1;
 		lfirst(cell) = take(&place, path);
 		if (is_cte(root))
-			lfirst(cell) = in_order_of(path, lfirst(cell));
+			lfirst(cell) = in_order_of(root, path, lfirst(cell));
 		if (cheapest == NULL || path->total_cost < cheapest->total_cost)
 		{
 			cheapest = path;

@@ -52,13 +52,10 @@ group_ref(PlannerInfo *root, const Node *node)
 	return 0;
 }
 
-/* A column of GROUP BY in these sets. */
 static Node *
-group_column(const GpuSortSetColumns *columns, Index ref, Node *node)
+null_of(const Node *node)
 {
-	return list_member_int(columns->refs, ref)
-		? node
-		: (Node *) makeNullConst(exprType(node), exprTypmod(node), exprCollation(node));
+	return (Node *) makeNullConst(exprType(node), exprTypmod(node), exprCollation(node));
 }
 
 /* GROUPING() in a single set: a bit for each argument, which is set if the set does not have it. */
@@ -93,7 +90,9 @@ set_mutator(Node *node, void *arg)
 	if (IsA(node, GroupingFunc))
 		return columns->one_set ? grouping_value(columns, (const GroupingFunc *) node) : node;
 	ref = IsA(node, List) ? 0 : group_ref(columns->root, node);
-	return ref != 0 ? group_column(columns, ref, node) : expression_tree_mutator(node, set_mutator, arg);
+	if (ref == 0)
+		return expression_tree_mutator(node, set_mutator, arg);
+	return list_member_int(columns->refs, ref) ? node : null_of(node);
 }
 
 /*
@@ -106,7 +105,10 @@ settle_marks(const GpuSortSetColumns *columns, Node *node)
 	return columns->one_set ? WITHOUT_GROUPING_NULLS(columns->root, node) : node;
 }
 
-/* Returns a target over groups as it is in these sets. */
+/*
+ * Returns a target over groups as it is in these sets.  A column that they lack has no sortgroupref: it would be taken for
+ * the column below it that has the same and is equal to it, as a constant NULL of GROUP BY is.
+ */
 PathTarget *
 gpusort_set_target(GpuSortSetColumns *columns, const PathTarget *target)
 {
@@ -115,10 +117,17 @@ gpusort_set_target(GpuSortSetColumns *columns, const PathTarget *target)
 
 	foreach(cell, result->exprs)
 	{
-		const Index ref = get_pathtarget_sortgroupref(result, foreach_current_index(cell));
+		const int i = foreach_current_index(cell);
+		const Index ref = get_pathtarget_sortgroupref(result, i);
 		Node *column = lfirst(cell);
 
-		column = is_group_ref(columns->root, ref) ? group_column(columns, ref, column) : set_mutator(column, columns);
+		if (!is_group_ref(columns->root, ref))
+			column = set_mutator(column, columns);
+		else if (!list_member_int(columns->refs, ref))
+		{
+			column = null_of(column);
+			result->sortgrouprefs[i] = 0;
+		}
 		lfirst(cell) = settle_marks(columns, column);
 	}
 	return result;
