@@ -25,7 +25,7 @@ typedef struct WorkerPlace
 	const Plan *plan;
 	const Plan *gather;   /* the one above; NULL: none */
 	Bitmapset *sent;      /* parameters that initPlans above set, and which can be sent so */
-	bool in_ranges;       /* below GpuSortOutput */
+	bool whole;           /* one of them has all rows of it: below GpuSortOutput, or a side of a Parallel Append */
 	bool in_subquery;     /* in the plan of an expression, which runs in one process */
 	Bitmapset **subplans; /* that were looked at as workers' */
 } WorkerPlace;
@@ -70,7 +70,7 @@ find_hazard(Node *node, void *arg)
 	if (IsA(node, CoerceToDomain) || IsA(node, NextValueExpr))
 		gpusort_refuse_plan(place->plan, "runs in workers, and %s must not",
 							IsA(node, CoerceToDomain) ? "a domain's check" : "nextval()");
-	if (IsA(node, WindowFunc) && !place->in_ranges)
+	if (IsA(node, WindowFunc) && !place->whole)
 		gpusort_refuse_plan(place->plan, "runs in workers, each of which has an order of its own, and has windows");
 	if (IsA(node, SubPlan))
 		check_subplan(place, (const SubPlan *) node);
@@ -109,7 +109,7 @@ check_worker(WorkerPlace *place)
 	if (gpusort_plan_is(plan, &gpusort_exchange_scan_methods))
 		gpusort_refuse_plan(plan, "is below a Gather, and reads one");
 	if (gpusort_plan_is(plan, &gpusort_output_scan_methods))
-		place->in_ranges = true;
+		place->whole = true;
 	gpusort_plan_each_expression(plan, find_hazard_in, place);
 }
 
@@ -129,6 +129,18 @@ check_gather(const WorkerPlace *place, const Bitmapset *sent, int rescan_param)
 		gpusort_refuse_plan(plan, "sends parameter %d, which no initPlan sets", bms_next_member(others, -1));
 }
 
+/* Returns true if one process alone runs a plan of a Parallel Append. */
+static bool
+is_of_one_process(const Append *append, const Plan *child)
+{
+	for (int i = 0; i < append->first_partial_plan; i++)
+	{
+		if (list_nth(append->appendplans, i) == child)
+			return true;
+	}
+	return false;
+}
+
 static void
 check_plan(Plan **link, void *arg)
 {
@@ -136,6 +148,9 @@ check_plan(Plan **link, void *arg)
 	ListCell *cell;
 	ListCell *param;
 
+	if (place.plan != NULL && IsA(place.plan, Append) && place.plan->parallel_aware &&
+		is_of_one_process((const Append *) place.plan, *link))
+		place.whole = true;
 	place.plan = *link;
 	foreach(cell, place.plan->initPlan)
 	{
