@@ -47,7 +47,8 @@ my $tables = q{
 	ANALYZE t, other, long;
 	CREATE FUNCTION workers_come() RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 	BEGIN
-		FOR i IN 1 .. 3000 LOOP
+		-- where rows are read again there are none to come
+		FOR i IN 1 .. 500 LOOP
 			EXIT WHEN (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker') > 1;
 			PERFORM pg_stat_clear_snapshot(), pg_sleep(0.02);
 		END LOOP;
