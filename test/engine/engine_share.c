@@ -86,8 +86,8 @@ newcomers(CaseFailure *failure)
 }
 
 /*
- * While a sort is starved what falls free is not for one that has more than its fair share.  Sets *late, and is to be tried
- * again, if so much time went by that the large one may have some again.
+ * While a sort is starved what falls free is not for one that has more than its fair share.  Sets *late, and is to be
+ * tried again, if so much time went by that the large one may have some again.
  */
 static bool
 try_starved(CaseFailure *failure, bool *late)

@@ -87,9 +87,9 @@ sub run
 
 # Cancels a query by statement_timeout at points of time all over it: the ends of its first $parts - 1
 # parts.  Returns at how many of them it was cancelled, and in words, where it did not end soon, within 100 ms
-# or, on a slow machine, a tenth of the whole, or in another way.  The machine may have other things to do: a point is tried again when the query was
-# late, or was done before, and then a part is shorter from there on; and it may be late by as much as
-# PostgreSQL's own plan of the query is, cancelled at the same time.
+# or, on a slow machine, a tenth of the whole, or in another way.  The machine may have other things to do: a
+# point is tried again when the query was late, or was done before, and then a part is shorter from there on;
+# and it may be late by as much as PostgreSQL's own plan of the query is, cancelled at the same time.
 sub cancel_all_over
 {
 	my ($self, $query, $parts) = @_;

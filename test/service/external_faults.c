@@ -311,7 +311,8 @@ test_too_little_memory(void)
 			problem = sort.error.text;
 	}
 	ok(problem != NULL && sort.error.reason == GPUSORT_REASON_MEMORY_LIMIT && processor_ms(0) - start < 3 * QUICK_MS,
-	   "memory that not even a chunk fits is told at once, after %.0f ms of work: %s", processor_ms(0) - start, told(problem));
+	   "memory that not even a chunk fits is told at once, after %.0f ms of work: %s", processor_ms(0) - start,
+	   told(problem));
 	external_end(&sort);
 	rows_free(&rows);
 	gpusort_host_engine.close(engine);
