@@ -294,8 +294,8 @@ test_room_kept(uint64_t memory)
 	problem = sort_rows(&above, &few);
 	if (problem == NULL)
 		problem = read_rows(&above, &few, 0, few.n);
-	ok(problem == NULL && now_ms() - start < TIMES_MOST * below_all, "it sorts its rows while they keep theirs: %.0f ms: %s",
-	   now_ms() - start, told(problem));
+	ok(problem == NULL && now_ms() - start < TIMES_MOST * below_all,
+	   "it sorts its rows while they keep theirs: %.0f ms: %s", now_ms() - start, told(problem));
 	external_end(&above);
 	while (n > 0)
 		external_end(&below[--n]);

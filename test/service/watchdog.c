@@ -192,8 +192,8 @@ main(void)
 	cancelled_seconds = check_given_up(&in_sort, NULL, "sort");
 	check_given_up(&in_begin, &begins, "begin");
 	put_seconds = check_given_up(&in_put, &puts, "put");
-	ok(cancelled_seconds > 0 && cancelled_seconds < put_seconds, "a call that was cancelled sooner (%d s) than another (%d s)",
-	   cancelled_seconds, put_seconds);
+	ok(cancelled_seconds > 0 && cancelled_seconds < put_seconds,
+	   "a call that was cancelled sooner (%d s) than another (%d s)", cancelled_seconds, put_seconds);
 	check_given_up(&in_end, NULL, "end");
 
 	while (now_ms() - paused < 13000)
