@@ -13,7 +13,8 @@
  *		--chunk N			no chunk of a case has more rows than that
  *		--only NAMES		of: shapes limits random threads damage cancel memory share age
  *							faults several
- *		--patience N		how soon a cancelled call has to return (500 ms)
+ *		--patience N		how soon a cancelled call has to return (500 ms), of
+ *							processor time on the host
  *
  * Prints TAP.  The tests themselves are in engine_order.c and engine_failure.c.
  *

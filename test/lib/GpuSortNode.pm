@@ -230,6 +230,13 @@ sub log_lines
 	return grep { /$pattern/ } split /\n/, $self->log_text;
 }
 
+# In how many queries that ran with gpusort.log_decisions a sort waited for a service until that was no use any more.
+sub waits_in_vain
+{
+	my ($self) = @_;
+	return scalar $self->log_lines(qr/falling back to tuplesort: the sort service did not become ready in time/);
+}
+
 # Process ids of those whose working directory is the data directory: the server's processes and the
 # sort service.  With a name, those of that program only.
 sub processes

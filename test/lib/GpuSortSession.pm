@@ -86,10 +86,10 @@ sub run
 }
 
 # Cancels a query by statement_timeout at points of time all over it: the ends of its first $parts - 1
-# parts.  Returns at how many of them it was cancelled, and in words, where it did not end within 100 ms,
-# or in another way.  The machine may have other things to do: a point is tried again when the query was
-# late, or was done before, and then a part is shorter from there on; and it may be late by as much as
-# PostgreSQL's own plan of the query is, cancelled at the same time.
+# parts.  Returns at how many of them it was cancelled, and in words, where it did not end soon, within 100 ms
+# or, on a slow machine, a tenth of the whole, or in another way.  The machine may have other things to do: a
+# point is tried again when the query was late, or was done before, and then a part is shorter from there on;
+# and it may be late by as much as PostgreSQL's own plan of the query is, cancelled at the same time.
 sub cancel_all_over
 {
 	my ($self, $query, $parts) = @_;
@@ -105,7 +105,8 @@ sub cancel_all_over
 	}
 	for my $part (1 .. $parts - 1)
 	{
-		my ($best, $allowed) = (undef, 0.1);
+		my $soon = $whole > 1 ? $whole / 10 : 0.1;
+		my ($best, $allowed) = (undef, $soon);
 
 		for (my ($tries, $done) = (0, 0); $tries < 30 && $done < 3; $tries++)
 		{
@@ -122,7 +123,7 @@ sub cancel_all_over
 			$self->run('SET gpusort.enable = off');
 			my ($own) = $self->_cancel_after($whole * $part / $parts, $query);
 			$self->run('RESET gpusort.enable');
-			$allowed = 0.1 + $own if $allowed < 0.1 + $own;
+			$allowed = $soon + $own if $allowed < $soon + $own;
 		}
 		next unless defined $best;
 		$points++;

@@ -12,7 +12,7 @@
 #include "service/external/external_sort.h"
 #include "testlib.h"
 
-/* Sanitizers make everything slow. */
+/* Of processor time.  Sanitizers make everything slow. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ROUNDS   1
 #define QUICK_MS 10000

@@ -12,11 +12,14 @@
  *	hang begin, hang put, hang sort, hang end
  *					that call never returns
  *	slow			sort does not return until it is cancelled
- *	stuck			sort does not return for ten seconds, cancelled or not
  *	good			nothing is wrong
+ *
+ *	  A call that hangs or is slow leaves a file call-PID in the directory GPUSORT_FAKE_TELLS
+ *	  when it begins.
  *
  *-------------------------------------------------------------------------
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +45,31 @@ fails(const char *what, GpuSortError *error)
 	return -1;
 }
 
+/* Returns true, and leaves a file, if calls are to be that way. */
+static bool
+begins(const char *what)
+{
+	const char *directory = getenv("GPUSORT_FAKE_TELLS");
+	GpuSortError ignored;
+	char path[128];
+
+	if (!fails(what, &ignored))
+		return false;
+	if (directory != NULL)
+	{
+		snprintf(path, sizeof(path), "%s/call-%d", directory, (int) getpid());
+		close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	}
+	return true;
+}
+
 /* Does not return if that call is to hang. */
 static void
 hang(const char *what)
 {
-	GpuSortError ignored;
-
-	while (fails(what, &ignored))
+	if (!begins(what))
+		return;
+	for (;;)
 		pause();
 }
 
@@ -91,17 +112,17 @@ static int
 fake_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 {
 	static int sorts; /* atomic */
-	GpuSortError ignored;
 
 	hang("hang sort");
 	if (fails("sort", error))
 		return -1;
 	if (__atomic_fetch_add(&sorts, 1, __ATOMIC_RELAXED) % 2 == 0 && fails("odd", error))
 		return -1;
-	while (fails("slow", &ignored) && !__atomic_load_n(cancelled, __ATOMIC_RELAXED))
-		usleep(1000);
-	if (fails("stuck", &ignored))
-		sleep(10);
+	if (begins("slow"))
+	{
+		while (!__atomic_load_n(cancelled, __ATOMIC_RELAXED))
+			usleep(1000);
+	}
 	return gpusort_host_engine.sort(sort, outcome, error);
 }
 

@@ -38,7 +38,7 @@ put_until_full(Client *client, Rows *rows)
 		uint32_t chunk;
 		uint32_t rows_max;
 
-		if (!client_receive(client, &message, 30000))
+		if (!client_receive(client, &message, ANSWER_MS))
 			bail("no chunk came");
 		if (message.type == GPUSORT_MSG_FULL)
 			break;
@@ -210,7 +210,8 @@ test_full_again(void)
 	service_start(&service, options);
 	client_open(&client, &service);
 	client_begin(&client, 1, false, 0, 0);
-	while (client_receive(&client, &message, 600))
+	/* if there is another one it comes at once */
+	while (client_receive(&client, &message, n < 2 ? ANSWER_MS : 600))
 	{
 		if (message.type != GPUSORT_MSG_CHUNK || n == 4)
 			bail("message %u, chunk %u", message.type, n);
@@ -227,7 +228,7 @@ test_full_again(void)
 						 &message.u.put.bytes);
 		client_send(&client, GPUSORT_MSG_CHUNK_PUT, message);
 	}
-	while (client_receive(&client, &message, 600))
+	while (client_receive(&client, &message, fulls < 2 ? ANSWER_MS : 600))
 		fulls += message.type == GPUSORT_MSG_FULL;
 	ok(fulls == 2, "each of two puts is answered by FULL");
 	rows_free(&rows);
@@ -413,7 +414,7 @@ test_failing_device(const char *call)
 		{
 			sort_put(&client, &rows);
 			client_send(&client, GPUSORT_MSG_SORT, (GpuSortMessage){.magic = 0});
-			while (client_receive(&client, &message, 5000) &&
+			while (client_receive(&client, &message, ANSWER_MS) &&
 				   (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SORTED))
 				;
 			told += message.type == GPUSORT_MSG_FAILED && message.u.failure.reason == GPUSORT_REASON_DEVICE;
@@ -427,14 +428,14 @@ test_failing_device(const char *call)
 	{
 		GpuSortMessage message = {.type = 0};
 
-		while (client_receive(&bystander, &message, 5000) && message.type == GPUSORT_MSG_CHUNK)
+		while (client_receive(&bystander, &message, ANSWER_MS) && message.type == GPUSORT_MSG_CHUNK)
 			;
 		ok(message.type == GPUSORT_MSG_FAILED, "%s: so is one that had no part in it", call);
 	}
 	client_close(&bystander);
-	ok(service_wait(&service, 5000) == 4, "%s: after %d failures the service exits for a fresh start", call,
+	ok(service_wait(&service, ANSWER_MS) == 4, "%s: after %d failures the service exits for a fresh start", call,
 	   failures);
-	ok(service_log(&service, "failed too often", 100), "%s: which is logged", call);
+	ok(service_log(&service, "failed too often", ANSWER_MS), "%s: which is logged", call);
 	service_stop(&service);
 	rows_free(&rows);
 	unsetenv("GPUSORT_FAKE");
@@ -478,7 +479,8 @@ test_drain(void)
 	client_open(&idle, &service);
 	client_begin(&running, 1, false, 0, 0);
 	service_send(&service, GPUSORT_MSG_DRAIN);
-	usleep(50000);
+	if (!service_pong(&service, 1, ANSWER_MS))
+		bail("a service that drains does not answer");
 	client_open(&late, &service);
 	message = client_begin(&late, 1, false, 0, 0);
 	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_DRAINING,
@@ -489,13 +491,13 @@ test_drain(void)
 	   "but finishes the one that runs");
 	ok(service_wait(&service, 50) == -1, "and lives until that one is closed");
 	client_close(&running);
-	ok(service_wait(&service, 5000) == 0, "then it exits");
+	ok(service_wait(&service, ANSWER_MS) == 0, "then it exits");
 	client_close(&idle);
 	service_stop(&service);
 
 	service_start(&service, options);
 	service_send(&service, GPUSORT_MSG_DRAIN);
-	ok(service_wait(&service, 5000) == 0, "without a sort it exits at once");
+	ok(service_wait(&service, ANSWER_MS) == 0, "without a sort it exits at once");
 	service_stop(&service);
 	rows_free(&rows);
 }

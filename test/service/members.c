@@ -328,7 +328,7 @@ test_wrong_order(void)
 		if (cases[i].stage == LEFT && !leave(&member))
 			bail("LEFT did not come");
 		client_send(client, cases[i].type, message);
-		ok(client_is_closed(client, 5000), "%s is answered by closing", cases[i].name);
+		ok(client_is_closed(client, ANSWER_MS), "%s is answered by closing", cases[i].name);
 		client_close(&member);
 		client_close(&owner);
 	}
@@ -346,7 +346,7 @@ test_foreign_chunk(void)
 	must_join(&member, token);
 	client_send(&member, GPUSORT_MSG_CHUNK_PUT,
 				(GpuSortMessage){.u.put = {.chunk = chunk, .rows = 1, .bytes = 16}});
-	ok(client_is_closed(&member, 5000), "the owner's chunk is not a member's to put");
+	ok(client_is_closed(&member, ANSWER_MS), "the owner's chunk is not a member's to put");
 	ok(gets(&owner, GPUSORT_MSG_FAILED), "and the owner hears that rows are missing");
 	client_close(&member);
 	client_close(&owner);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "service/machine/memory.h"
+#include "service/memory_share.h"
 #include "testlib.h"
 
 #define MIB   ((size_t) 1 << 20)
@@ -93,6 +94,9 @@ test_shares(void)
 	Sort other;
 	Sort few[5];
 	bool good = true;
+	bool late;
+	double refused;
+	const double guard = now_ms() + ANSWER_MS;
 
 	memory = gpusort_host_memory_create(limit);
 	if (memory == NULL)
@@ -119,11 +123,21 @@ test_shares(void)
 	few[4] = begin();
 	ok(!charge(&few[4], 8 * MIB) && few[4].refused == GPUSORT_REASON_MEMORY_BUSY, "nor does one more get any");
 
-	discharge(&large, 512 * MIB);
-	ok(!charge(&large, 8 * MIB) && large.refused == GPUSORT_REASON_MEMORY_BUSY,
-	   "what the large one gives back it does not get again at once");
+	/* tried again where it was not at once */
+	do
+	{
+		refused = now_ms();
+		if (charge(&few[4], 8 * MIB))
+			bail("the large one has not all");
+		discharge(&large, 512 * MIB);
+		good = !charge(&large, 8 * MIB) && large.refused == GPUSORT_REASON_MEMORY_BUSY;
+		late = now_ms() - refused >= GPUSORT_SHARE_STARVED_MS;
+		if (!good && late)
+			fill(&large);
+	} while (!good && late && now_ms() < guard);
+	ok(good, "what the large one gives back it does not get again at once");
 	ok(charge(&few[4], 8 * MIB) && charge(&few[0], 8 * MIB), "those who were refused do");
-	usleep(600 * 1000);
+	usleep(2 * GPUSORT_SHARE_STARVED_MS * 1000);
 	ok(charge(&large, 8 * MIB), "it does when nobody was refused for a while");
 
 	for (int i = 0; i < 5; i++)

@@ -139,7 +139,7 @@ test_order(void)
 	client_close(&waiting[2]);
 	client_close(&waiting[3]);
 	client_close(&mover.client);
-	ok(service_wait(&service, 5000) == 0, "and ends when its sorts have");
+	ok(service_wait(&service, ANSWER_MS) == 0, "and ends when its sorts have");
 	service_stop(&service);
 }
 

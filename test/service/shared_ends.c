@@ -178,7 +178,7 @@ test_sorters_that_fail(void)
 		token = put_and_leave(&owner);
 		must_join(&sorter, token);
 		client_send(&sorter, type == 0 ? GPUSORT_MSG_READ : GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.read = {0, 1}});
-		ok(client_is_closed(&sorter, 5000) && fails(&owner), "%s of a sorter before SORT ends the sort",
+		ok(client_is_closed(&sorter, ANSWER_MS) && fails(&owner), "%s of a sorter before SORT ends the sort",
 		   type == 0 ? "READ" : "CHUNK_PUT");
 		client_close(&sorter);
 		client_close(&owner);
@@ -250,11 +250,12 @@ test_drain(const char *const *options)
 	service_start(&service, options);
 	token = sort_shared(&owner, &some_rows);
 	service_send(&service, GPUSORT_MSG_DRAIN);
-	usleep(50000);
+	if (!service_pong(&service, 1, ANSWER_MS))
+		bail("a service that drains does not answer");
 	must_join(&reader, token);
 	ok(sort_read_interval(&reader, &some_rows, 10, some_rows.n) == NULL, "a reader joins a sort of a service that drains");
 	client_close(&owner);
-	ok(fails(&reader) && service_wait(&service, 5000) == 0, "which ends with the sort, whoever reads");
+	ok(fails(&reader) && service_wait(&service, ANSWER_MS) == 0, "which ends with the sort, whoever reads");
 	client_close(&reader);
 	service_stop(&service);
 	service = sound;

@@ -95,7 +95,7 @@ misbehave(Stage stage, GpuSortMessageType type, GpuSortMessage message, const ch
 	if (type == GPUSORT_MSG_JOB_JOIN)
 		message.u.job_join.token = token;
 	client_send(&client, type, message);
-	closed = client_is_closed(&client, 5000);
+	closed = client_is_closed(&client, ANSWER_MS);
 	client_close(&client);
 	client_close(&other);
 	ok(closed, "%s %s is answered by closing", name, stage_names[stage]);

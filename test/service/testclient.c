@@ -241,13 +241,12 @@ sees_idle(const Service *service)
 bool
 client_sees_idle(const Service *service)
 {
-	for (int i = 0; i < 400; i++)
-	{
-		if (sees_idle(service))
-			return true;
+	double end = now_ms() + ANSWER_MS;
+	bool idle;
+
+	while (!(idle = sees_idle(service)) && now_ms() < end)
 		usleep(10000);
-	}
-	return false;
+	return idle;
 }
 
 /*
@@ -258,11 +257,12 @@ bool
 client_sees_room(const Service *service, int sorts)
 {
 	Client clients[64];
+	double end = now_ms() + ANSWER_MS;
 	bool good = false;
 
 	if (sorts > 64)
 		bail("%d sorts at once", sorts);
-	for (int attempt = 0; attempt < 100 && !good; attempt++)
+	while (!good && now_ms() < end)
 	{
 		GpuSortMessage answer;
 		int n = 0;

@@ -89,6 +89,18 @@ now_ms(void)
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
 }
 
+/* The processor time that a process has taken, all threads together; 0: this one. */
+double
+processor_ms(pid_t pid)
+{
+	struct timespec taken;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &taken) != 0)
+		bail("no processor time of process %d", (int) pid);
+	return taken.tv_sec * 1e3 + taken.tv_nsec / 1e6;
+}
+
 /* How many descriptors a process has. */
 int
 count_descriptors(pid_t pid)
@@ -173,6 +185,7 @@ spawn(const char *socket, const char *const *options, int control)
 
 	while (*options != NULL)
 		args[n++] = *options++;
+	setenv("GPUSORT_FAKE_TELLS", test_directory(), 1);
 	pid = fork();
 	if (pid < 0)
 		bail("fork: %s", strerror(errno));
@@ -268,24 +281,30 @@ service_try(const char *socket, const char *const *options, int milliseconds)
 	return code;
 }
 
-/* Waits for a LOG message that has part in it. */
+/* Waits for a LOG message that has part in it, while the service may send one; what is there is read in any case. */
 bool
 service_log(Service *service, const char *part, int milliseconds)
 {
 	double end = now_ms() + milliseconds;
 	GpuSortMessage message;
+	char byte;
 
-	while (now_ms() < end)
+	for (;;)
 	{
-		if (!receive_message(service->control, &message, 50))
+		double left = end - now_ms();
+
+		if (!receive_message(service->control, &message, left > 0 ? (int) left : 0))
+		{
+			if (left <= 0 || recv(service->control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+				return false;
 			continue;
+		}
 		if (message.type != GPUSORT_MSG_LOG)
 			continue;
 		note_log(service, &message);
 		if (strstr(message.u.log.text, part) != NULL)
 			return true;
 	}
-	return false;
 }
 
 void
@@ -338,6 +357,23 @@ service_wait(Service *service, int milliseconds)
 		usleep(2000);
 	} while (now_ms() < end);
 	return -1;
+}
+
+/* Waits until a call of the fake engine (fake_engine.c) has begun that hangs or is slow; returns true if one does. */
+bool
+fake_call_begun(const Service *service)
+{
+	double end = now_ms() + ANSWER_MS;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/call-%d", test_directory(), (int) service->pid);
+	while (access(path, F_OK) != 0)
+	{
+		if (now_ms() > end)
+			return false;
+		usleep(2000);
+	}
+	return true;
 }
 
 /*

@@ -32,6 +32,8 @@ for my $mode ('fast', 'immediate', 'fast')
 	my $start = time;
 	ok($node->stop($mode), "$mode stop");
 	in_time($start, 'in time');
+	# which the slow sort would not have been by itself, nor a service that waits for its sorts
+	is(scalar $node->log_lines(qr/sort service .*(?:was killed|left behind)/), 0, 'the service ended by itself');
 	ok(wait_until(sub { !$node->processes }), 'no process is left');
 	$node->start;
 	ok($node->wait_service, 'the service is back after the restart');

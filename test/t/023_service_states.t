@@ -70,6 +70,8 @@ kill 'STOP', $service;
 is($node->safe_psql('postgres', "SET gpusort.force = on; $sort"), $rows,
 	'a sort that meets a service that hangs: the right answer');
 in_time($start, 'in time');
+is(scalar $node->log_lines(qr/LOG:.*sort service \(PID $service\) does not answer: it was killed/), 1,
+	'for the service was killed meanwhile');
 $session->send('FETCH ALL FROM c');
 my (undef, $err) = $session->result;
 like($err, qr/ERROR:.*HINT:/s, 'rows that it held are an error with a hint');
@@ -87,8 +89,10 @@ $service = $node->wait_service($service);
 my ($supervisor) = $node->supervisors;
 kill 'STOP', $supervisor, $service;
 $start = time;
-is($node->safe_psql('postgres', "SET gpusort.force = on; $sort"), $rows, 'without a supervisor: the right answer');
+is($node->safe_psql('postgres', "SET gpusort.force = on; SET gpusort.log_decisions = on; $sort"), $rows,
+	'without a supervisor: the right answer');
 in_time($start, 'in time');
+ok($node->log_lines(qr/falling back to tuplesort: .*does not answer/), 'by PostgreSQL, as the service does not answer');
 kill 'CONT', $supervisor, $service;
 is($node->method, 'radix', 'who go on when both do');
 is(join(' ', $node->services), $service, 'for the supervisor knows that it was late itself');

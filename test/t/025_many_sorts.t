@@ -5,7 +5,6 @@ use warnings;
 
 use GpuSortNode;
 use Test::More;
-use Time::HiRes qw(time);
 
 my $sorts = 40;
 my $node = GpuSortNode->new('main');
@@ -25,17 +24,16 @@ my $right = $node->safe_psql('postgres', "SET gpusort.enable = off; $digest");
 my @sessions = map { $node->session } 1 .. $sorts;
 $_->run('SELECT 1') for @sessions;
 
-# Has all sessions do a query at once; returns what they print, and the seconds it took.
+# Has all sessions do a query at once; returns whether any was seen to wait, and what they print.
 sub all_at_once
 {
 	my ($query) = @_;
-	my $start = time;
 
 	$_->send($query) for @sessions;
 	my $queued = wait_until(sub { $node->safe_psql('postgres',
 		q{SELECT count(*) FROM gpusort_jobs WHERE phase = 'queue'}) || (grep { !$_->answered } @sessions) == 0 && 'none' });
 	my @answers = map { my ($out, $err) = $_->result; $err . $out } @sessions;
-	return ($queued ne 'none', time - $start, @answers);
+	return ($queued ne 'none', @answers);
 }
 
 for my $memory ('1GB', '64MB')
@@ -47,16 +45,19 @@ for my $memory ('1GB', '64MB')
 		$service = $node->wait_service($service);
 	}
 	$node->safe_psql('postgres', 'SELECT gpusort_stats_reset()');
-	my ($queued, $seconds, @answers) = all_at_once($digest);
+	my ($queued, @answers) = all_at_once($digest);
 	is(scalar(grep { $_ eq $right } @answers), $sorts, "$memory: all of $sorts answers are right");
 	my $taken = $node->safe_psql('postgres', 'SELECT sorts FROM gpusort_stats');
-	diag(sprintf '%s: %d of %d sorts in the service, %.1f s', $memory, $taken, $sorts, $seconds);
+	diag("$memory: $taken of $sorts sorts in the service");
 	next if $memory ne '1GB';
 	ok($queued, 'gpusort_jobs shows those that wait');
 
-	# nobody waits for more than five seconds, which a busy machine may take for a few of them
-	cmp_ok($taken, '>=', $seconds < 5 ? 30 : 8, 'most are done by the service');
-	(undef, undef, my @plans) = all_at_once("EXPLAIN (ANALYZE, COSTS OFF) $sort");
+	# as many as there is room for, and those that come in their turn: nobody waits for more than five seconds, in which
+	# a busy machine does a few of them
+	cmp_ok($taken, '>=', 2, 'they are done by the service');
+	(undef, my @plans) = all_at_once("EXPLAIN (ANALYZE, COSTS OFF) $sort");
+	is(join("\n", grep { !/Sort Method: (?:cpu|gpu) radix|Fallback Reason: .*after a wait of \d{3,} ms/ } @plans), '',
+		'all of them, but for those that have waited');
 	ok((grep { /Queue Wait: [\d.]+ ms/ } @plans) > 0, 'EXPLAIN tells how long a sort has waited');
 	cmp_ok($node->safe_psql('postgres', 'SELECT queue_time FROM gpusort_stats'), '>', 0, 'and so does gpusort_stats');
 }

@@ -136,7 +136,7 @@ for my $stage (sort keys %gates)
 	}
 }
 my ($points, @wrong) = $session->cancel_all_over($queries{rows}, 10);
-is(scalar @wrong, 0, "cancelled at $points points of time: each within 100 ms") or diag join "\n", @wrong;
+is(scalar @wrong, 0, "cancelled at $points points of time: each ends soon") or diag join "\n", @wrong;
 $session->run(q{SET statement_timeout = '60s'});
 ok(nothing_left(), 'nothing is left');
 
