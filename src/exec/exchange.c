@@ -496,7 +496,7 @@ explain_exchange_node(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuSortScanState *sort = gpusort_output_first_sort(state->output);
 
 	/* which the sort is below, with the initPlans of all that is between */
-	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, lcons(node->ss.ps.plan, ancestors), es);
+	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, lcons(node->ss.ps.plan, list_copy(ancestors)), es);
 	if (state->output->window.window != NULL)
 		ExplainPropertyText("Across Ranges", gpusort_window_ranges_text(&state->output->window), es);
 	if (!es->analyze || state->stage == STAGE_BEGIN || state->stage == STAGE_GATHER)
