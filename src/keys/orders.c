@@ -13,13 +13,16 @@
  */
 #include "keys/types.h"
 
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_collation_d.h"
-#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_opfamily.h"
 #include "catalog/pg_type_d.h"
 #include "keys/bytes/collations.h"
 #include "keys/encoders.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 /* Families of PostgreSQL's own that its headers give no name. */
 #define BIT_BTREE_FAM        423
@@ -168,15 +171,34 @@ knows_type(Oid type)
 	return false;
 }
 
-/* Why values of a type have no encoding, and what has; the rest of a sentence that begins with the sort key. */
+/* Returns an operator family's name, with its schema where that is needed; by its number if it is gone. */
 static const char *
-no_encoding(Oid type)
+family_name(Oid opfamily)
 {
+	HeapTuple tuple = SearchSysCache1(OPFAMILYOID, ObjectIdGetDatum(opfamily));
+	Form_pg_opfamily family;
+	const char *name;
+
+	if (!HeapTupleIsValid(tuple))
+		return psprintf("%u", opfamily);
+	family = (Form_pg_opfamily) GETSTRUCT(tuple);
+	name = quote_qualified_identifier(OpfamilyIsVisible(opfamily) ? NULL : get_namespace_name(family->opfnamespace),
+									  NameStr(family->opfname));
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+/* Why values have no encoding, and what has; the rest of a sentence that begins with the sort key. */
+static const char *
+no_encoding(const GpuSortOrder *order)
+{
+	const Oid type = order->input_type;
 	char category;
 	bool preferred;
 
 	if (knows_type(type))
-		return psprintf("is of type %s in an order without a key encoding", format_type_be(type));
+		return psprintf("is of type %s in the order of operator family %s, which has no key encoding",
+						format_type_be(type), family_name(order->opfamily));
 	get_type_category_preferred(type, &category, &preferred);
 	return psprintf(category == TYPCATEGORY_STRING
 						? "is of type %s, which has no key encoding; text made of it has one, as lower(x::text) of citext"
@@ -252,7 +274,7 @@ gpusort_part_encoding(const GpuSortOrder *order, const char **why_not)
 
 	if (!find_order(order, &row))
 	{
-		*why_not = no_encoding(order->input_type);
+		*why_not = no_encoding(order);
 		return GPUSORT_ENCODE_NONE;
 	}
 	if (gpusort_key_types[orders[row].encoding].parts != NULL)

@@ -22,8 +22,9 @@ our @EXPORT = qw(group_parts);
 # A constant that is no position.
 sub _constant_key
 {
-	my ($sql, $class) = @{ one_of([ '0::int', 'int' ], [ 'NULL::int', 'int' ], [ '1::int8', 'int' ], [ q{'a'::text}, 'text' ],
-		[ '(1 + 0)', 'int' ], [ 'true', 'bool' ], [ '0.00::numeric', 'num' ], [ '(SELECT 1)', 'int' ]) };
+	my ($sql, $class) = @{ one_of([ '0::int', 'int' ], [ 'NULL::int', 'int' ], [ '1::int8', 'int' ],
+		[ q{'a'::text}, 'text' ], [ '(1 + 0)', 'int' ], [ 'true', 'bool' ],
+		[ '0.00::numeric', 'num' ], [ '(SELECT 1)', 'int' ]) };
 	return { sql => $sql, class => $class, constant => 1 };
 }
 

@@ -42,6 +42,16 @@ SELECT reasons.flips('the cost', 'SELECT * FROM reasons.r ORDER BY k', 'not used
 SELECT reasons.flips('the key', 'SELECT * FROM reasons.r ORDER BY ' || 'o', 'not used: sort key 1 is of type oidvector, which has no key encoding',
 				'SET gpusort.min_rows = 2000', 'ALTER TABLE reasons.r ALTER o TYPE int USING id; ANALYZE reasons.r');
 
+-- an order of an operator class that gpusort does not know, which is named
+CREATE FUNCTION reasons.back(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT btint4cmp($2, $1)';
+CREATE OPERATOR reasons.<<< (LEFTARG = int, RIGHTARG = int, FUNCTION = int4gt);
+CREATE OPERATOR reasons.>>> (LEFTARG = int, RIGHTARG = int, FUNCTION = int4lt);
+CREATE OPERATOR CLASS reasons.backwards FOR TYPE int USING btree AS OPERATOR 1 reasons.<<<, OPERATOR 2 >=, OPERATOR 3 =, OPERATOR 4 <=, OPERATOR 5 reasons.>>>, FUNCTION 1 reasons.back(int, int);
+SELECT ok(reasons.explained('SELECT * FROM reasons.r ORDER BY id USING OPERATOR(reasons.<<<)') ~ 'GpuSort: not used: sort key 1 is of type integer in the order of operator family reasons.backwards, which has no key encoding', 'an operator class of one''s own');
+SELECT ok(reasons.explained('SELECT * FROM reasons.r ORDER BY ROW(id) USING *<') ~ 'GpuSort: not used: sort key 1 is of type record in the order of operator family record_image_ops, which has no key encoding', 'one of PostgreSQL''s');
+SELECT ok(reasons.explained('SELECT * FROM reasons.r ORDER BY k, id USING OPERATOR(reasons.<<<)') !~ 'GpuSort: ', 'not behind another key');
+DROP OPERATOR FAMILY reasons.backwards USING btree;
+
 -- The margin is the one that decides: by the numbers that are told.
 CREATE FUNCTION reasons.margin(query text, OUT ours float8, OUT native float8, OUT factor float8, OUT gain float8) LANGUAGE sql AS $$
 	SELECT m[1]::float8, m[2]::float8, m[3]::float8, m[4]::float8
@@ -75,6 +85,18 @@ SELECT ok(reasons.explained('SELECT sum(f) OVER (ORDER BY k) FROM reasons.r') ~ 
 SELECT ok(reasons.explained('SELECT sum(id) OVER (ORDER BY k) FROM reasons.r') !~ 'GpuSort: ', 'not one of integers');
 SELECT ok(reasons.explained('SELECT sum(f) OVER (PARTITION BY k) FROM reasons.r') !~ 'GpuSort: ', 'nor one of floats with PARTITION BY');
 SELECT ok(reasons.explained('SELECT row_number() OVER w, sum(id) OVER w, array_agg(id) OVER w FROM reasons.r WINDOW w AS (ORDER BY k)') ~ 'and array_agg\(anynonarray\) has to see all rows of a partition in one process, in their order\n', 'the function that needs it is told, of several');
+-- what else has one process do it, and all where it does not
+CREATE FUNCTION reasons.f(bigint) RETURNS bigint LANGUAGE plpgsql PARALLEL RESTRICTED AS 'BEGIN RETURN $1; END';
+SELECT reasons.flips('a function', 'SELECT reasons.f(sum(id) OVER (PARTITION BY k)) FROM reasons.r', 'one process does this: f\(\) is not parallel safe',
+				'SELECT 1', 'ALTER FUNCTION reasons.f PARALLEL SAFE IMMUTABLE');
+SELECT reasons.flips('the setting', 'SELECT sum(id) OVER (PARTITION BY k) FROM reasons.r', 'one process does this: gpusort.parallel_output is off',
+				'SET gpusort.parallel_output = off', 'RESET gpusort.parallel_output');
+SELECT reasons.flips('a LIMIT', 'SELECT sum(id) OVER (ORDER BY k ROWS UNBOUNDED PRECEDING) FROM reasons.r LIMIT 5', 'one process does this: a LIMIT may want its first rows alone, and all would be read before',
+				'SET gpusort.force = off', 'SET gpusort.force = on');
+SELECT reasons.flips('rows passed on', 'SELECT row_number() OVER (ORDER BY k), * FROM reasons.r', 'one process does this: several would take longer, for the rows that come of it have to be passed on',
+				'SET gpusort.force = off', 'SET gpusort.force = on');
+SELECT ok(reasons.explained('SELECT k, sum(id) OVER (PARTITION BY k) FROM reasons.r WHERE id > (SELECT random() * 5)') ~ 'GpuSort: one process does this: the query does not give the same rows when it is read again', 'rows that change');
+SELECT ok(reasons.explained('SELECT array_agg(id) FROM (SELECT * FROM reasons.r ORDER BY k OFFSET 0) s') ~ 'GpuSort: one process does this: an aggregate without GROUP BY, or by hashing, needs all rows in one process', 'an aggregate of all rows');
 RESET gpusort.force;
 SET max_parallel_workers_per_gather = 0;
 

@@ -24,6 +24,6 @@ extern void gpusort_check_calls(Plan *plan);
 extern void gpusort_check_params(PlannedStmt *stmt);
 extern void gpusort_check_workers(PlannedStmt *stmt);
 
-extern pg_noreturn void gpusort_refuse_plan(const Plan *plan, const char *format, ...) pg_attribute_printf(2, 3);
+pg_noreturn extern void gpusort_refuse_plan(const Plan *plan, const char *format, ...) pg_attribute_printf(2, 3);
 
 #endif /* GPUSORT_RULES_H */

@@ -454,8 +454,8 @@ is_cte(const PlannerInfo *root)
 
 /*
  * Returns what is taken for a CTE with no order but that of PostgreSQL's path.  From PostgreSQL 17 on what is planned
- * above knows a CTE's order: groups by sorting in the place of hashed ones would have it join otherwise.  The path itself
- * keeps its own, of which a Unique's plan is made.
+ * above knows a CTE's order: groups by sorting in the place of hashed ones would have it join otherwise.  The path
+ * itself keeps its own, of which a Unique's plan is made.
  */
 static Path *
 in_order_of(PlannerInfo *root, const Path *path, Path *taken)

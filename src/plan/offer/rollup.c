@@ -230,8 +230,8 @@ gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo 
 }
 
 /*
- * Returns a path of the empty set alone; NULL if that reads more of a row than aggregates do: there may be no row.  like is
- * a path of PostgreSQL's of all sets.
+ * Returns a path of the empty set alone; NULL if that reads more of a row than aggregates do: there may be no row.
+ * like is a path of PostgreSQL's of all sets.
  */
 Path *
 gpusort_grand_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,

@@ -106,8 +106,8 @@ settle_marks(const GpuSortSetColumns *columns, Node *node)
 }
 
 /*
- * Returns a target over groups as it is in these sets.  A column that they lack has no sortgroupref: it would be taken for
- * the column below it that has the same and is equal to it, as a constant NULL of GROUP BY is.
+ * Returns a target over groups as it is in these sets.  A column that they lack has no sortgroupref: it would be taken
+ * for the column below it that has the same and is equal to it, as a constant NULL of GROUP BY is.
  */
 PathTarget *
 gpusort_set_target(GpuSortSetColumns *columns, const PathTarget *target)
@@ -151,8 +151,8 @@ ungrouped_walker(Node *node, void *root)
 }
 
 /*
- * Returns true if a target or conditions over groups read what is not grouped by: columns beside a primary key, and, from
- * 18 on, constants that are equal to one of GROUP BY, which are computed with the rows.
+ * Returns true if a target or conditions over groups read what is not grouped by: columns beside a primary key, and,
+ * from 18 on, constants that are equal to one of GROUP BY, which are computed with the rows.
  */
 bool
 gpusort_reads_ungrouped(PlannerInfo *root, const PathTarget *target, List *having)
