@@ -263,9 +263,10 @@ check_child(const Plan *plan, const Plan *child)
 	ListCell *cell;
 	ListCell *below;
 
-	/* ours may emit the first columns alone (plan/finish/junk.c) */
+	/* ours may emit the first columns alone (plan/finish/junk.c), and so does a SetOp of two sides */
 	if (list_length(plan->targetlist) != list_length(child->targetlist) &&
-		(!IsA(plan, CustomScan) || list_length(plan->targetlist) > list_length(child->targetlist)))
+		((!IsA(plan, CustomScan) && !IsA(plan, SetOp)) ||
+		 list_length(plan->targetlist) > list_length(child->targetlist)))
 		gpusort_refuse_plan(plan, "passes rows of %d columns on, and has %d", list_length(child->targetlist),
 							list_length(plan->targetlist));
 	forboth(cell, plan->targetlist, below, child->targetlist)

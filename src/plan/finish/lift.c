@@ -221,6 +221,7 @@ share_plan(Plan **link, void *arg)
 	if (gpusort_is_gathered_sort(plan))
 	{
 		share_sort(lifted, (CustomScan *) plan);
+		depend_on_init_plans(lifted, plan);
 		return;
 	}
 	plan->plan_rows = clamp_row_est(plan->plan_rows / lifted->processes);
