@@ -191,6 +191,8 @@ SELECT alike(gs.plan(query), '%GpuSortExchange%', query) FROM (VALUES
 	('SELECT max(r) FROM (SELECT lag(x) OVER (ORDER BY k, id) AS r FROM win.large) q'),
 	-- read once, so that first rows are not waited for
 	('SELECT r FROM (SELECT sum(x) OVER (ORDER BY k, id ROWS 3 PRECEDING) AS r FROM win.large) q WHERE r % 2 = 0 LIMIT 10'),
+	-- a range key of an initPlan, which stands above
+	('SELECT max(r) FROM (SELECT sum(x) OVER (PARTITION BY x % (SELECT 300) ORDER BY k, id) AS r FROM win.large) q'),
 	('SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY k, id) AS r FROM win.large) q')) v (query);
 SELECT unalike(gs.plan(query), '%GpuSortExchange%', query) FROM (VALUES
 	('SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.large LIMIT 10'),

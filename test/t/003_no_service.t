@@ -25,8 +25,8 @@ for my $i (1 .. 5)
 }
 # the first may meet one that starts
 cmp_ok($node->waits_in_vain, '<=', 1, 'and without much waiting');
-cmp_ok(scalar $node->log_lines(
-	qr/(?:not used|falling back to tuplesort): the sort service (?:ended|is not running)/), '>=', 4, 'as the log says for each');
+my $why = qr/(?:not used|falling back to tuplesort): the sort service (?:ended|is not running)/;
+cmp_ok(scalar $node->log_lines($why), '>=', 4, 'as the log says for each');
 like($node->method, qr/^(?:fallback|native)$/, 'by PostgreSQL itself');
 ok(wait_until(sub { $node->log_lines(qr/LOG:.*(?:sort service|gpusort)/) }), 'the log tells');
 sleep 1.5;
