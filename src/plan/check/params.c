@@ -13,6 +13,8 @@
  *	  - Scans below a LockRows or a ModifyTable depend on its epqParam, but not through a SubqueryScan.  So of a scan it
  *		is believed.
  *	  - The parameters that a subquery with several columns sets in an UPDATE are not told at all: they were none yet.
+ *	  - setrefs.c takes one of the SubPlans of an AlternativeSubPlan.  Nodes still tell what the other would read, which
+ *		is set above them.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,6 +73,18 @@ with(Bitmapset *set, List *list)
 	return set;
 }
 
+/* What a plan needs from outside of it; its own initPlans may be those of a node above that was taken out. */
+static Bitmapset *
+needed_by(const Plan *plan)
+{
+	Bitmapset *set = NULL;
+	ListCell *cell;
+
+	foreach(cell, plan->initPlan)
+		set = with(set, lfirst_node(SubPlan, cell)->setParam);
+	return bms_difference(plan->extParam, set);
+}
+
 /* The walker: adds what an expression reads, as finalize_primnode does. */
 static bool
 find_params(Node *node, void *arg)
@@ -95,7 +109,7 @@ find_params(Node *node, void *arg)
 		*read->into = without(*read->into, subplan->paramIds);
 		(void) find_params((Node *) subplan->args, read);
 		*read->into =
-			bms_join(*read->into, without(bms_copy(plan_of(read->known, subplan)->extParam), subplan->parParam));
+			bms_join(*read->into, without(needed_by(plan_of(read->known, subplan)), subplan->parParam));
 		return false;
 	}
 	return expression_tree_walker(node, find_params, arg);
@@ -190,12 +204,16 @@ check_set(const Plan *plan, const Bitmapset *read, const Bitmapset *valid)
 							bms_next_member(others, -1));
 }
 
-/* Raises an error where a node tells other parameters than it has; hidden: it may leave out, or not. */
+/*
+ * Raises an error where a node tells other parameters than it has; hidden: it may leave out, or not; valid: it may tell
+ * without need.
+ */
 static void
-compare(const Plan *plan, const char *what, const Bitmapset *told, const Bitmapset *is, const Bitmapset *hidden)
+compare(const Plan *plan, const char *what, const Bitmapset *told, const Bitmapset *is, const Bitmapset *hidden,
+		const Bitmapset *valid)
 {
 	Bitmapset *missing = bms_difference(is, told);
-	Bitmapset *more = bms_difference(told, is);
+	Bitmapset *more = bms_difference(bms_difference(told, is), valid);
 
 	missing = bms_del_members(missing, hidden);
 	more = bms_del_members(more, hidden);
@@ -335,7 +353,7 @@ check_plan(const Known *known, Plan *plan)
 	{
 		const SubPlan *subplan = lfirst_node(SubPlan, cell);
 
-		init_reads = bms_add_members(init_reads, plan_of(known, subplan)->extParam);
+		init_reads = bms_add_members(init_reads, needed_by(plan_of(known, subplan)));
 		init_sets = with(init_sets, subplan->setParam);
 	}
 	here.valid = bms_union(known->valid, init_sets);
@@ -362,8 +380,8 @@ check_plan(const Known *known, Plan *plan)
 	all = bms_add_members(all, init_sets);
 	if (plan->initPlan != NIL && !IsA(plan, CustomScan))
 		hidden = bms_union(init_reads, init_sets);
-	compare(plan, "extParam", plan->extParam, external, hidden);
-	compare(plan, "allParam", plan->allParam, all, hidden);
+	compare(plan, "extParam", plan->extParam, external, hidden, known->valid);
+	compare(plan, "allParam", plan->allParam, all, hidden, known->valid);
 	return external;
 }
 
