@@ -168,7 +168,7 @@ INSERT INTO agg.left (query) VALUES
 -- Aggregates that share the states of others, equal ones, and the same beside what is counted or apart
 CREATE TABLE agg.shared (ordinal serial, query text);
 INSERT INTO agg.shared (query) VALUES
-	-- constants to group by, which are no columns from 17 on: without rows there is no group
+	-- constants to group by, which are no columns from 16 on: without rows there is no group
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY (SELECT 1)'),
 	('SELECT mode() WITHIN GROUP (ORDER BY k), count(DISTINCT k) FROM agg.many GROUP BY 0.00::numeric'),
 	('SELECT sum(big), avg(big), percent_rank(5) WITHIN GROUP (ORDER BY k) FROM agg.many'),

@@ -299,7 +299,7 @@ find_ordered(PlannerInfo *root, List *aggregates)
 	int tried = 0;
 	ListCell *cell;
 
-	/* GROUP BY of constants, which PostgreSQL drops from 17 on, still has no group where there are no rows. */
+	/* GROUP BY of constants, which PostgreSQL drops from 16 on, still has no group where there are no rows. */
 	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
 		(root->parse->groupClause != NIL && PROCESSED_GROUP_CLAUSE(root) == NIL) ||
 		!grouping_is_sortable(PROCESSED_GROUP_CLAUSE(root)))
