@@ -63,8 +63,9 @@ sub compare
 
 # of pgbench, and of README.md's own
 $node->safe_psql('postgres',
-	q{CREATE TABLE pgbench_accounts AS SELECT i AS aid, 1 AS bid, i * 7919 % 10007 AS abalance, repeat(' ', 84) AS filler
-	FROM generate_series(1, 50000) i;
+	q{CREATE TABLE pgbench_accounts AS
+	SELECT i AS aid, 1 AS bid, i::int8 * 7919 % 10007 AS abalance, repeat(' ', 84) AS filler
+	FROM generate_series(1, 300000) i;
 	ANALYZE pgbench_accounts});
 my %count;
 for my $text (map { blocks($_) } 'README.md',
