@@ -411,7 +411,7 @@ explain_partial_node(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuSortPartialState *state = (GpuSortPartialState *) node;
 	GpuSortScanState *sort = state->nodes.nodes[0];
 
-	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, lcons(node->ss.ps.plan, list_copy(ancestors)), es);
+	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, ancestors, es);
 	if (!es->analyze || state->nprocesses == 0)
 		return;
 	ExplainPropertyUInteger("Ranges", NULL, state->ranges, es);

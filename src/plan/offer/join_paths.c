@@ -250,7 +250,6 @@ joined_ranges(PlannerInfo *root, JoinPath *native)
 	join->parallel_safe = native->path.parallel_safe;
 	if (!equal(join->pathtarget->exprs, native->path.pathtarget->exprs))
 		join = apply_projection_to_path(root, join->parent, join, native->path.pathtarget);
-	join->parallel_safe = native->path.parallel_safe;
 	return join;
 }
 
@@ -297,7 +296,6 @@ gpusort_grouped_ranges_path(PlannerInfo *root, const AggPath *native, bool order
 	path = (Path *) create_agg_path(root, rel, join, native->path.pathtarget, AGG_SORTED, AGGSPLIT_INITIAL_SERIAL,
 									native->groupClause, native->qual, &costs,
 									Max(groups * join->rows / join->parent->rows, 1));
-	path->parallel_safe = native->path.parallel_safe;
 	path = gpusort_ranges_path(root, rel, path);
 	if (path != NULL && ordered)
 		path = (Path *) create_sort_path(root, rel, path, native->path.pathkeys, -1);
