@@ -47,7 +47,14 @@ for my $point (@points)
 {
 	like($point->outcome, $point->{name} eq 'hang_end' ? qr/^right$/ : qr/^57014$/,
 		"$point->{name}: the query is cancelled");
-	is($point->sorts, 'right', 'the next one is right');
+	my $next = $point->sorts;
+	if ($next eq '58000')
+	{
+		# the service gave itself up while it gave out this one's rows
+		$point->{node}->wait_service($point->{service});
+		$next = $point->sorts;
+	}
+	is($next, 'right', 'the next one is right');
 	cmp_ok($point->{seconds}, '<', $other_seconds, sprintf 'in %.1f seconds', $point->{seconds});
 }
 $_->{service} = $_->{node}->wait_service($_->{service}) for @points;
