@@ -33,6 +33,11 @@
 #define pg_attribute_always_inline pg_always_inline
 #endif
 
+/* Builds with assertions check finished plans (plan/check_plan.c), and others do if they define this. */
+#if defined(USE_ASSERT_CHECKING) && !defined(GPUSORT_CHECK_PLANS)
+#define GPUSORT_CHECK_PLANS
+#endif
+
 /*
  * The kind of join that one becomes when its sides are exchanged,
  * where it keeps the rows of its inner side; else itself

@@ -110,6 +110,21 @@ gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *k
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RANGE_COLUMNS)) = range_columns;
 }
 
+/* Notes which nodes are to run by ranges of its rows: what gpusort_plan_promise returns. */
+void
+gpusort_plan_set_promise(CustomScan *plan, const char *promise)
+{
+	plan->custom_private = lappend(plan->custom_private, makeString(pstrdup(promise)));
+}
+
+/* Returns what gpusort_plan_set_promise noted; NULL if nothing was. */
+const char *
+gpusort_plan_promise(const CustomScan *plan)
+{
+	return list_length(plan->custom_private) > PLAN_PRIVATE_Count ? strVal(list_nth(plan->custom_private, PLAN_PRIVATE_Count))
+																  : NULL;
+}
+
 /* Returns custom_private for a GpuSortOutput. */
 List *
 gpusort_output_plan_pack(const GpuSortOutputInfo *info)
@@ -140,7 +155,7 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	List *attnos = list_nth(lists, PLAN_ATTNOS);
 	List *scalars = list_nth(lists, PLAN_SCALARS);
 
-	Assert(list_length(lists) == PLAN_PRIVATE_Count);
+	Assert(list_length(lists) >= PLAN_PRIVATE_Count);
 	Assert(list_length(scalars) == SCALAR_Count);
 	info->ncolumns = list_length(attnos);
 	info->columns = palloc0(info->ncolumns * sizeof(GpuSortColumn));

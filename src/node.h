@@ -74,6 +74,8 @@ extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
 extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos);
 extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
+extern void gpusort_plan_set_promise(CustomScan *plan, const char *promise);
+extern const char *gpusort_plan_promise(const CustomScan *plan);
 extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);
 
 /* What a finished plan of a GpuSortOutput tells the executor. */

@@ -11,8 +11,8 @@
  */
 #include "exec/hypothetical.h"
 
-#include "aggregates.h"
 #include "executor/executor.h"
+#include "facts/aggregates.h"
 #include "utils/fmgroids.h"
 #include "utils/sortsupport.h"
 

@@ -24,7 +24,6 @@
 
 #include <math.h>
 
-#include "aggregates.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "commands/explain.h"
@@ -33,6 +32,7 @@
 #include "exec/stream.h"
 #include "executor/executor.h"
 #include "executor/nodeAgg.h"
+#include "facts/aggregates.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/array.h"

@@ -27,10 +27,10 @@
 #include "access/htup_details.h"
 #include "exec/running_state.h"
 #include "executor/executor.h"
+#include "facts/windows.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
-#include "window_rules.h"
 
 /* Sets states to what they are at the beginning of a partition, in that memory context, which has nothing else. */
 void

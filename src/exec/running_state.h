@@ -12,11 +12,11 @@
 
 #include "exec/running.h"
 #include "executor/executor.h"
+#include "facts/windows.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 #include "utils/tuplestore.h"
-#include "window_rules.h"
 
 typedef enum GpuSortRunningKind
 {

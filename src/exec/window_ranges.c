@@ -25,9 +25,9 @@
 
 #include "exec/running.h"
 #include "executor/executor.h"
+#include "facts/windows.h"
 #include "miscadmin.h"
 #include "parallel/joint_sort.h"
-#include "window_rules.h"
 
 /* The WindowAgg of that number, which is below ps; NULL: there is none. */
 static WindowAggState *

@@ -47,6 +47,5 @@ typedef struct GpuSortAdmission
 
 extern GpuSortAdmission gpusort_admit(const GpuSortCandidate *candidate);
 extern bool gpusort_sorts_on_cuda(void);
-extern double gpusort_limit_rows(Node *count, Node *offset, double rows, bool *known);
 
 #endif /* GPUSORT_ADMISSION_H */

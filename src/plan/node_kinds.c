@@ -457,6 +457,7 @@ result_computed(const Plan *plan, GpuSortComputed *computed)
 static const GpuSortNodeRow rows[] = {
 	{.plan = T_WindowAgg,
 	 .path = T_WindowAggPath,
+	 .name = "WindowAgg",
 	 .ranges = GPUSORT_RANGES_WINDOW,
 	 .not_grouped = "the sort does not begin with a column of a window's PARTITION BY",
 	 .time = GPUSORT_NODE_WINDOW,
@@ -467,6 +468,7 @@ static const GpuSortNodeRow rows[] = {
 	 .path_may_run = window_path_may_run},
 	{.plan = T_Agg,
 	 .path = T_AggPath,
+	 .name = "Agg",
 	 .ranges = GPUSORT_RANGES_GROUP,
 	 .not_grouped = "the sort does not begin with a column of GROUP BY that all grouping sets have",
 	 .time = GPUSORT_NODE_SORTED_GROUPS,
@@ -478,9 +480,11 @@ static const GpuSortNodeRow rows[] = {
 	 .path_may_run = agg_path_may_run},
 	{.plan = T_Invalid, /* an Agg, too */
 	 .path = T_GroupingSetsPath,
+	 .name = "Agg",
 	 .path_may_run = grouping_sets_path_may_run},
 	{.plan = T_Group,
 	 .path = T_GroupPath,
+	 .name = "Group",
 	 .ranges = GPUSORT_RANGES_GROUP,
 	 .not_grouped = "the sort does not begin with a column of GROUP BY",
 	 .time = GPUSORT_NODE_UNIQUE,
@@ -490,6 +494,7 @@ static const GpuSortNodeRow rows[] = {
 	 .path_may_run = group_path_may_run},
 	{.plan = T_Unique,
 	 .path = T_UpperUniquePath,
+	 .name = "Unique",
 	 .ranges = GPUSORT_RANGES_GROUP,
 	 .not_grouped = "the sort does not begin with a column of DISTINCT",
 	 .time = GPUSORT_NODE_UNIQUE,
@@ -497,6 +502,7 @@ static const GpuSortNodeRow rows[] = {
 	 .computed = unique_computed},
 	{.plan = T_SetOp,
 	 .path = T_SetOpPath,
+	 .name = "SetOp",
 	 .ranges = SET_OPERATION_RULE,
 	 .not_grouped = "the sort does not begin with a column of the set operation",
 	 .time = GPUSORT_NODE_SETOP,
@@ -506,18 +512,21 @@ static const GpuSortNodeRow rows[] = {
 	 .path_may_run = setop_path_may_run},
 	{.plan = T_MergeJoin,
 	 .path = T_MergePath,
+	 .name = "MergeJoin",
 	 .ranges = GPUSORT_RANGES_JOIN,
 	 .time = GPUSORT_NODE_MERGE_JOIN,
 	 .can_end_columns = true,
 	 .may_run = merge_join_may_run,
 	 .computed = merge_join_computed,
 	 .path_may_run = merge_join_path_may_run},
-	{.plan = T_Sort, .path = T_SortPath, .ranges = GPUSORT_RANGES_SORT, .time = GPUSORT_NODE_OTHER},
+	{.plan = T_Sort, .path = T_SortPath, .name = "Sort", .ranges = GPUSORT_RANGES_SORT, .time = GPUSORT_NODE_OTHER},
 	{.plan = T_IncrementalSort,
 	 .path = T_IncrementalSortPath,
+	 .name = "Sort",
 	 .ranges = GPUSORT_RANGES_SORT,
 	 .time = GPUSORT_NODE_OTHER},
 	{.plan = T_CustomScan, /* GpuSort, above rows that are in order already */
+	 .name = "Sort",
 	 .ranges = GPUSORT_RANGES_SORT,
 	 .time = GPUSORT_NODE_OTHER},
 	{.plan = T_Result,
@@ -544,6 +553,18 @@ gpusort_node_row(const Plan *plan)
 	return NULL;
 }
 
+/* Returns the row of a path's node; NULL if there is none: it passes rows on. */
+const GpuSortNodeRow *
+gpusort_path_row(const Path *path)
+{
+	for (int i = 0; i < lengthof(rows); i++)
+	{
+		if (rows[i].path == nodeTag(path))
+			return &rows[i];
+	}
+	return NULL;
+}
+
 /*
  * Returns true if a path is thought to run by ranges of the values of a key, which is that of the rows below it, or
  * NULL; shared: of rows that processes share already.  Paths that are not in the table pass rows on.
@@ -551,12 +572,10 @@ gpusort_node_row(const Plan *plan)
 bool
 gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
 {
+	const GpuSortNodeRow *row = gpusort_path_row(path);
+
 	if (key == NULL)
 		return false;
-	for (int i = 0; i < lengthof(rows); i++)
-	{
-		if (rows[i].path == nodeTag(path) && rows[i].path_may_run != NULL)
-			return rows[i].path_may_run(root, path, key, shared);
-	}
-	return target_is_safe(root, path);
+	return row != NULL && row->path_may_run != NULL ? row->path_may_run(root, path, key, shared)
+													  : target_is_safe(root, path);
 }

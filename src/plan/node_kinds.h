@@ -45,7 +45,8 @@ typedef struct GpuSortComputed
 typedef struct GpuSortNodeRow
 {
 	NodeTag plan;
-	NodeTag path; /* that is made into it; T_Invalid: several, or of no interest */
+	NodeTag path;     /* that is made into it; T_Invalid: several, or of no interest */
+	const char *name; /* NULL: it passes rows on */
 	GpuSortRangeRule ranges;
 	const char *not_grouped; /* of those that group: why not, where the sort begins with another column */
 	GpuSortNodeKind time;    /* its formula in the model */
@@ -65,6 +66,7 @@ typedef struct GpuSortNodeRow
 } GpuSortNodeRow;
 
 extern const GpuSortNodeRow *gpusort_node_row(const Plan *plan);
+extern const GpuSortNodeRow *gpusort_path_row(const Path *path);
 extern bool gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKey *key, bool shared);
 extern GpuSortWindowNeeds gpusort_window_path_needs(const WindowAggPath *path);
 extern bool gpusort_window_path_may_go_on(PlannerInfo *root, const WindowAggPath *path, const PathKey *key);

@@ -22,6 +22,7 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
+#include "plan/check/promises.h"
 #include "plan/check_plan.h"
 #include "plan/decisions.h"
 #include "plan/finish/junk.h"
@@ -38,6 +39,21 @@
 static bool hooked = false;
 static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;
+
+/* Puts offers into the path of a query, which is complete. */
+static void
+take_offers(PlannerInfo *root, RelOptInfo *final_rel)
+{
+	double first;
+	Path *path = gpusort_offers_take(root, final_rel, &first);
+
+#ifdef GPUSORT_CHECK_PLANS
+	if (path != NULL)
+		gpusort_promises_note(root, path, first);
+#else
+	(void) path;
+#endif
+}
 
 static void
 create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
@@ -57,7 +73,7 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 			gpusort_offer_upper_paths(root, stage, input_rel, output_rel, extra);
 			break;
 		case UPPERREL_FINAL:
-			gpusort_offers_take(root, output_rel);
+			take_offers(root, output_rel);
 			break;
 		default:
 			break;
@@ -129,8 +145,9 @@ plan_statement(PLANNER_PARAMETERS)
 		if (asked.keep)
 			KEEP_WITH_PLAN(stmt, makeDefElem(GPUSORT_KEPT_NAME, (Node *) asked.list, -1));
 	}
-#ifdef USE_ASSERT_CHECKING
+#ifdef GPUSORT_CHECK_PLANS
 	gpusort_check_plan(stmt);
+	gpusort_promises_check(stmt);
 #endif
 	return stmt;
 }

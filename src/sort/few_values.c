@@ -18,8 +18,8 @@
  */
 #include "sort/few_values.h"
 
-#include "column_stats.h"
 #include "common/hashfn.h"
+#include "facts/column_stats.h"
 
 /* Strings of bytes that are no longer in the key than this have no ranks: they are exact, and as short. */
 #define SHORT_BYTES 14

@@ -38,7 +38,7 @@
 #include <math.h>
 
 #include "common/hashfn.h"
-#include "column_stats.h"
+#include "facts/column_stats.h"
 #include "keys/bytes/first_level.h"
 #include "server/reasons.h"
 #include "settings.h"

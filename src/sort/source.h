@@ -14,7 +14,7 @@
 #include "compat.h"
 
 #include "access/htup_details.h"
-#include "table_column.h"
+#include "facts/table_column.h"
 
 /* Rows of a batch at most: a heap page's. */
 #define GPUSORT_BATCH_ROWS MaxHeapTuplesPerPage

@@ -19,7 +19,7 @@
  */
 #include "plan/finish/combine.h"
 
-#include "aggregates.h"
+#include "facts/aggregates.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"

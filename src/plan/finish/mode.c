@@ -18,9 +18,9 @@
  */
 #include "plan/finish/mode.h"
 
-#include "aggregates.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
+#include "facts/aggregates.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "plan/finish/plan_tree.h"

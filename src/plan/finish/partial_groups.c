@@ -20,7 +20,7 @@
 
 #include "optimizer/optimizer.h"
 #include "plan/finish/combine.h"
-#include "plan/finish/parallel_safety.h"
+#include "plan/finish/node_safety.h"
 #include "plan/finish/plan_time.h"
 #include "plan/finish/plan_tree.h"
 #include "settings.h"

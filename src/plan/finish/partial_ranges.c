@@ -15,7 +15,7 @@
 
 #include "node.h"
 #include "nodes/extensible.h"
-#include "plan/finish/parallel_safety.h"
+#include "plan/finish/node_safety.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/range_plan.h"
 

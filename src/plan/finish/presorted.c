@@ -28,9 +28,9 @@
  */
 #include "plan/finish/presorted.h"
 
-#include "aggregates.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
+#include "facts/aggregates.h"
 #include "node.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"

@@ -33,6 +33,7 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
+#include "facts/windows.h"
 #include "keys/types.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
@@ -40,7 +41,6 @@
 #include "plan/node_kinds.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
-#include "window_rules.h"
 
 struct GpuSortRangeColumn
 {

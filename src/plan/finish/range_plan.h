@@ -12,7 +12,7 @@
 
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
-#include "plan/finish/parallel_safety.h"
+#include "plan/finish/node_safety.h"
 
 /* A leading sort column at whose borders ranges may be cut. */
 typedef struct GpuSortRangeColumn GpuSortRangeColumn;

@@ -39,11 +39,12 @@
  */
 #include "plan/finish/sort_nodes.h"
 
+#include "facts/limits.h"
 #include "node.h"
 #include "optimizer/optimizer.h"
 #include "plan/admission.h"
 #include "plan/estimate.h"
-#include "plan/finish/parallel_safety.h"
+#include "plan/finish/node_safety.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/model/constants.h"
 #include "plan/model/shape.h"

@@ -10,10 +10,10 @@
 
 #include "compat.h"
 
+#include "facts/table_column.h"
 #include "keys/types.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
-#include "table_column.h"
 
 typedef struct GpuSortKeyColumn
 {

@@ -7,9 +7,9 @@
  */
 #include "plan/model/native_time.h"
 
-#include "aggregates.h"
 #include "catalog/pg_type_d.h"
 #include "executor/nodeAgg.h"
+#include "facts/aggregates.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"

@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
+#include "facts/windows.h"
 #include "nodes/pg_list.h"
-#include "window_rules.h"
 
 /*
  * A path or node of ours has to be faster than another by a fifth of what it does itself, for what the model says is

@@ -18,6 +18,7 @@
 
 #include <math.h>
 
+#include "facts/table_column.h"
 #include "keys/types.h"
 #include "miscadmin.h"
 #include "node.h"
@@ -30,7 +31,6 @@
 #include "settings.h"
 #include "sort/cutoff.h"
 #include "sort/row.h"
-#include "table_column.h"
 #include "utils/selfuncs.h"
 #include "utils/tuplesort.h"
 

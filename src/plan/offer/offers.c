@@ -493,9 +493,12 @@ saved_time(const GpuSortPathPlace *place, Path *native, Path *taken)
 	return saved;
 }
 
-/* Has offers take their places in the paths of a query, which has all of them. */
-void
-gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
+/*
+ * Puts offers into their places in the paths of a query, which has all of them.  Returns the cheapest path then, of which
+ * *first rows are wanted (-1: all); NULL if this is none that is planned by itself.
+ */
+Path *
+gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel, double *first)
 {
 	Path *cheapest = NULL;
 	Path *taken = NULL;
@@ -503,7 +506,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 	ListCell *cell;
 
 	if (!is_planned_alone(root))
-		return;
+		return NULL;
 	foreach(cell, final_rel->pathlist)
 	{
 		Path *path = lfirst(cell);
@@ -534,4 +537,6 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 	if (gpusort_estimate_is_wanted() && cheapest != NULL)
 		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &gpusort_with_limits),
 							 saved_time(&chosen, cheapest, taken));
+	*first = chosen.first;
+	return taken;
 }

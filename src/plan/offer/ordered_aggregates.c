@@ -30,8 +30,8 @@
  */
 #include "plan/offer/ordered_aggregates.h"
 
-#include "aggregates.h"
 #include "catalog/pg_aggregate.h"
+#include "facts/aggregates.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"

@@ -28,7 +28,7 @@
  */
 #include "plan/offer/orders_apart.h"
 
-#include "aggregates.h"
+#include "facts/aggregates.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"

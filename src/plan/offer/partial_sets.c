@@ -16,7 +16,7 @@
  */
 #include "plan/offer/partial_sets.h"
 
-#include "aggregates.h"
+#include "facts/aggregates.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"

@@ -26,8 +26,9 @@
 
 #include <math.h>
 
-#include "aggregates.h"
 #include "executor/nodeAgg.h"
+#include "facts/aggregates.h"
+#include "facts/limits.h"
 #include "miscadmin.h"
 #include "node.h"
 #include "nodes/nodeFuncs.h"
@@ -56,6 +57,7 @@ typedef struct Estimate
 	PlannerInfo *root;
 	const GpuSortGuess *guess;
 	double first; /* so many rows are wanted of the path; -1: all */
+	bool note;    /* which paths run by ranges, in the GpuSorts below them */
 } Estimate;
 
 static GpuSortParts path_time(const Estimate *estimate, const Path *path);
@@ -64,8 +66,9 @@ static GpuSortParts path_time(const Estimate *estimate, const Path *path);
 static GpuSortParts
 input_time(const Estimate *estimate, const Path *path)
 {
-	const Estimate all = {.root = estimate->root, .guess = estimate->guess, .first = -1};
+	Estimate all = *estimate;
 
+	all.first = -1;
 	return path_time(&all, path);
 }
 
@@ -263,6 +266,7 @@ both_sides_time(const Estimate *estimate, const Path *path, GpuSortParts outer, 
 	outer.before += inner->before - Min(outer.start, inner->start);
 	outer.above += inner->above;
 	outer.start = Max(outer.start, inner->start);
+	outer.sorts = list_concat(outer.sorts, inner->sorts);
 	outer.processes = Max(outer.processes, inner->processes);
 	gpusort_parts_add(&outer, work, path->rows, true, true);
 	return outer;
@@ -423,6 +427,7 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	{
 		sorted.processes = gpusort_range_processes(input->parallel_workers);
 		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);
+		sorted.sorts = estimate->note ? list_make1((void *) path) : NIL;
 	}
 	return sorted;
 }
@@ -504,18 +509,18 @@ over_time(const Estimate *estimate, const Path *path, const Path *below)
 static GpuSortParts
 subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 {
-	const Estimate inside = {
-		.root = path->path.parent->subroot,
-		.guess = estimate->guess,
-		.first = path->path.param_info == NULL && path->path.parent->baserestrictinfo == NIL ? estimate->first : -1,
-	};
+	Estimate inside = *estimate;
+	GpuSortParts time;
 
+	inside.root = path->path.parent->subroot;
+	if (path->path.param_info != NULL || path->path.parent->baserestrictinfo != NIL)
+		inside.first = -1;
 	/* Its columns have other numbers than the subquery's: the range key means nothing outside. */
-	GpuSortParts time = path_time(&inside, path->subpath);
-
+	time = path_time(&inside, path->subpath);
 	time.before = gpusort_parts_total(&time) + gpusort_cost_time(path->path.total_cost - path->subpath->total_cost);
 	time.above = 0;
 	time.range_key = NULL;
+	time.sorts = NIL;
 	time.rows = path->subpath->rows > 0 ? path->path.rows * time.rows / path->subpath->rows : path->path.rows;
 	return time;
 }
@@ -550,18 +555,16 @@ gpusort_limit_path_rows(PlannerInfo *root, const LimitPath *path)
 static GpuSortParts
 limit_time(const Estimate *estimate, const LimitPath *path)
 {
-	const Estimate below = {
-		.root = estimate->root,
-		.guess = estimate->guess,
-		.first = gpusort_limit_path_rows(estimate->root, path),
-	};
-	GpuSortParts time = path_time(&below, path->subpath);
+	Estimate below = *estimate;
+	GpuSortParts time;
 
+	below.first = gpusort_limit_path_rows(estimate->root, path);
+	time = path_time(&below, path->subpath);
 	return (GpuSortParts){.rows = path->path.rows, .before = gpusort_parts_total(&time), .processes = 1};
 }
 
 static GpuSortParts
-path_time(const Estimate *estimate, const Path *path)
+node_time(const Estimate *estimate, const Path *path)
 {
 	switch (nodeTag(path))
 	{
@@ -618,6 +621,26 @@ path_time(const Estimate *estimate, const Path *path)
 			break;
 	}
 	return other_time(estimate, path);
+}
+
+static GpuSortParts
+path_time(const Estimate *estimate, const Path *path)
+{
+	GpuSortParts time = node_time(estimate, path);
+
+	if (time.range_key != NULL)
+		time.top = path;
+	return time;
+}
+
+/* Notes in the GpuSorts of a path which paths are thought to run by ranges of their rows, where so many are wanted. */
+void
+gpusort_path_note_ranges(PlannerInfo *root, const Path *path, double first)
+{
+	const Estimate estimate = {.root = root, .guess = &gpusort_with_limits, .first = first, .note = true};
+	GpuSortParts time = path_time(&estimate, path);
+
+	(void) gpusort_parts_total(&time);
 }
 
 /* Returns what a path takes, in ns, if so many of its rows are wanted (-1: all), and numbers of rows are as guessed. */

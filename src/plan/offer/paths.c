@@ -54,7 +54,11 @@ static Plan *
 plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 				  List *custom_plans)
 {
-	return replace_sort(root, path, custom_plans, &gpusort_scan_methods);
+	Plan *plan = replace_sort(root, path, custom_plans, &gpusort_scan_methods);
+
+	if (((const GpuSortPath *) path)->promise != NULL)
+		gpusort_plan_set_promise((CustomScan *) plan, ((const GpuSortPath *) path)->promise);
+	return plan;
 }
 
 static Plan *

@@ -23,6 +23,11 @@ typedef struct GpuSortPath
 	double rows;      /* of all processes */
 	bool verified;    /* all rows are read, to be verified, before the first is emitted */
 	GpuSortTime time; /* over the input */
+
+	/* For plan/check/promises.c */
+	bool is_noted;          /* the path was looked at */
+	const Path *ranges_top; /* the highest path that is thought to run by ranges of its rows; NULL: none is */
+	const char *promise;    /* the nodes up to that one; NULL: the path was not looked at */
 } GpuSortPath;
 
 extern bool gpusort_path_is_sort(const Path *path);

@@ -23,8 +23,8 @@
  */
 #include "plan/offer/rollup.h"
 
-#include "aggregates.h"
 #include "catalog/pg_class_d.h"
+#include "facts/aggregates.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"

@@ -10,17 +10,37 @@
 #include "plan/offer/time_parts.h"
 
 #include "plan/model/native_time.h"
+#include "plan/offer/paths.h"
+
+/* Notes in the GpuSorts which path runs by ranges of their rows, if there is one. */
+static void
+note(const GpuSortParts *time, bool in_ranges)
+{
+	ListCell *cell;
+
+	foreach(cell, time->sorts)
+	{
+		GpuSortPath *sort = lfirst(cell);
+
+		sort->is_noted = true;
+		sort->ranges_top = in_ranges ? time->top : NULL;
+	}
+}
 
 /* Returns all of the time of a path. */
 double
 gpusort_parts_total(const GpuSortParts *time)
 {
+	double in_ranges;
+
+	note(time, false);
 	if (time->shared)
 		return time->before + gpusort_time_of_part(time->above * Max(time->uneven, 1), time->processes);
-	if (time->range_key != NULL && time->works)
-		return time->before +
-			Min(time->above, gpusort_time_in_ranges(time->above + time->again, time->rows, time->processes));
-	return time->before + time->above;
+	if (time->range_key == NULL || !time->works)
+		return time->before + time->above;
+	in_ranges = gpusort_time_in_ranges(time->above + time->again, time->rows, time->processes);
+	note(time, in_ranges < time->above);
+	return time->before + Min(time->above, in_ranges);
 }
 
 /* The node above is to have groups, the largest of which has such a part of the rows: one process has all of these. */
@@ -46,6 +66,7 @@ gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_lift, b
 		time->before = gpusort_parts_total(time);
 		time->above = time->again = 0;
 		time->range_key = NULL;
+		time->sorts = NIL;
 		time->shared = false;
 	}
 	time->above += work;

@@ -26,6 +26,8 @@ typedef struct GpuSortParts
 	const PathKey *range_key; /* by whose values the rows are shared out; NULL: by none, above belongs to one process */
 	bool shared;              /* all of these are one process's, of those that share ranges below a Gather: rows, too */
 	bool works;               /* a node above the sort has something to do */
+	List *sorts;              /* the GpuSorts below whose ranges these are, if what is decided is to be noted in them */
+	const Path *top;          /* the highest path of those that run by ranges */
 } GpuSortParts;
 
 extern double gpusort_parts_total(const GpuSortParts *time);

@@ -7,7 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "column_stats.h"
+#include "facts/column_stats.h"
 
 #include <math.h>
 

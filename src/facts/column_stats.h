@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
+#include "facts/table_column.h"
 #include "keys/types.h"
-#include "table_column.h"
 
 /* Called with a value, and how many times it is to be taken. */
 typedef void (*GpuSortValueCallback)(Datum value, int count, void *arg);

@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "table_column.h"
+#include "facts/table_column.h"
 
 #include "nodes/primnodes.h"
 #include "parser/parsetree.h"

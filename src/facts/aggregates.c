@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "aggregates.h"
+#include "facts/aggregates.h"
 
 #include "access/htup_details.h"
 #include "access/transam.h"

@@ -11,8 +11,8 @@
 #include "compat.h"
 
 #include "node.h"
-#include "nodes/pathnodes.h"
 #include "nodes/parsenodes.h"
+#include "nodes/pathnodes.h"
 #include "nodes/primnodes.h"
 
 extern bool gpusort_aggregate_is_of_any_order(Oid aggregate);

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * window_rules.c
+ * windows.c
  *	  What a window needs of other rows of its partition, beside the row at hand.
  *
  * PostgreSQL's WindowAgg keeps all rows of a partition, since a window function may look at any of them.  Most need
@@ -15,10 +15,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "window_rules.h"
+#include "facts/windows.h"
 
-#include "aggregates.h"
 #include "catalog/pg_type_d.h"
+#include "facts/aggregates.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * window_rules.h
+ * windows.h
  *	  What a window needs of other rows of its partition, beside the row at hand.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_WINDOW_RULES_H
-#define GPUSORT_WINDOW_RULES_H
+#ifndef GPUSORT_WINDOWS_H
+#define GPUSORT_WINDOWS_H
 
 #include "compat.h"
 
@@ -54,4 +54,4 @@ typedef struct GpuSortWindowNeeds
 extern GpuSortWindowNeeds gpusort_window_needs(const GpuSortWindow *window);
 extern GpuSortWindowNeeds gpusort_window_plan_needs(const WindowAgg *plan);
 
-#endif /* GPUSORT_WINDOW_RULES_H */
+#endif /* GPUSORT_WINDOWS_H */

@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * limits.h
+ *	  How many rows LIMIT and OFFSET ask for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_LIMITS_H
+#define GPUSORT_LIMITS_H
+
+#include "compat.h"
+
+#include "nodes/nodes.h"
+
+extern double gpusort_limit_rows(Node *count, Node *offset, double rows, bool *known);
+
+#endif /* GPUSORT_LIMITS_H */
