@@ -33,6 +33,7 @@ typedef enum PlanScalar
 	SCALAR_WIDTH,
 	SCALAR_VISIBLE,
 	SCALAR_RANGE_COLUMNS,
+	SCALAR_RANGE_NODES,
 	SCALAR_Count,
 } PlanScalar;
 
@@ -69,7 +70,7 @@ gpusort_plan_pack(const Sort *sort)
 	}
 	lists = list_make5(attnos, operators, collations, nulls_first, value_types);
 	lists = lappend(lists, key_types);
-	lists = lappend(lists, list_make4_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0));
+	lists = lappend(lists, list_make5_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0, -1));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
@@ -110,19 +111,11 @@ gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *k
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RANGE_COLUMNS)) = range_columns;
 }
 
-/* Notes which nodes are to run by ranges of its rows: what gpusort_plan_promise returns. */
+/* Says how many nodes above the sort are to run by ranges of its rows, not counting those that pass rows on. */
 void
-gpusort_plan_set_promise(CustomScan *plan, const char *promise)
+gpusort_plan_set_range_nodes(CustomScan *plan, int range_nodes)
 {
-	plan->custom_private = lappend(plan->custom_private, makeString(pstrdup(promise)));
-}
-
-/* Returns what gpusort_plan_set_promise noted; NULL if nothing was. */
-const char *
-gpusort_plan_promise(const CustomScan *plan)
-{
-	return list_length(plan->custom_private) > PLAN_PRIVATE_Count ? strVal(list_nth(plan->custom_private, PLAN_PRIVATE_Count))
-																  : NULL;
+	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RANGE_NODES)) = range_nodes;
 }
 
 /* Returns custom_private for a GpuSortOutput. */
@@ -155,7 +148,7 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	List *attnos = list_nth(lists, PLAN_ATTNOS);
 	List *scalars = list_nth(lists, PLAN_SCALARS);
 
-	Assert(list_length(lists) >= PLAN_PRIVATE_Count);
+	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	Assert(list_length(scalars) == SCALAR_Count);
 	info->ncolumns = list_length(attnos);
 	info->columns = palloc0(info->ncolumns * sizeof(GpuSortColumn));
@@ -174,5 +167,6 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
 	info->visible = list_nth_int(scalars, SCALAR_VISIBLE);
 	info->range_columns = list_nth_int(scalars, SCALAR_RANGE_COLUMNS);
+	info->range_nodes = list_nth_int(scalars, SCALAR_RANGE_NODES);
 	info->estimated_rows = plan->scan.plan.plan_rows;
 }

@@ -64,6 +64,7 @@ typedef struct GpuSortPlanInfo
 	bool rescannable;  /* the child gives the same rows when read again */
 	int visible;       /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
 	int range_columns; /* rows equal in so many leading columns are read by one process; 0: all rows are */
+	int range_nodes;   /* so many nodes above it were planned to run by ranges of its rows; -1: nothing was planned */
 	uint64 estimated_rows;
 	uint32 estimated_width; /* bytes of a row's data */
 } GpuSortPlanInfo;
@@ -74,8 +75,7 @@ extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
 extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos);
 extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
-extern void gpusort_plan_set_promise(CustomScan *plan, const char *promise);
-extern const char *gpusort_plan_promise(const CustomScan *plan);
+extern void gpusort_plan_set_range_nodes(CustomScan *plan, int range_nodes);
 extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);
 
 /* What a finished plan of a GpuSortOutput tells the executor. */

@@ -5,7 +5,7 @@
  *
  * A WindowAgg puts every row into a tuplestore, because a window function may look at any row of its partition.  That
  * takes several times as long as GpuSort takes to emit the row, and needs all of a partition in one process.  Of the
- * functions that window_rules.c calls running, a row's values follow from counts and states that are kept for the rows
+ * functions that facts/windows.c calls running, a row's values follow from counts and states that are kept for the rows
  * before, and from the row at hand up to the last of its peers.  So a WindowAgg that has only these above a GpuSort
  * gets another way to run.
  *

@@ -73,7 +73,7 @@ init_aggregate(GpuSortRunningFunction *function, Oid oid)
 	ReleaseSysCache(tuple);
 }
 
-/* Makes ready to compute a function that window_rules.c calls running; belongs to the current memory context. */
+/* Makes ready to compute a function that facts/windows.c calls running; belongs to the current memory context. */
 void
 gpusort_running_function_init(GpuSortRunningFunction *function, const WindowFuncExprState *expr)
 {

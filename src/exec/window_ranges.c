@@ -4,7 +4,7 @@
  *	  A window below a GpuSortOutput that goes on from one range of the sorted rows to the next.
  *
  * A window without PARTITION BY, or with few partitions, has its rows cut where no partition ends.  What a row of a
- * range needs of those before is had in one of two ways (window_rules.c):
+ * range needs of those before is had in one of two ways (facts/windows.c):
  *
  *	  - Running windows (running.c): in a first pass over the rows processes find out what each range comes to, range by
  *		range as they claim them, and leave that in shared memory.  When all have, each process adds up what the ranges

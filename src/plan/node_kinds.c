@@ -4,7 +4,7 @@
  *	  The nodes that may run range by range of sorted rows: one table, of finished plans and of paths.
  *
  * A node that is to run in all processes above a sort has its row here: what it does to ranges (range_plan.c follows
- * columns through it), what it computes (parallel_safety.c asks whether workers may), its formula in the model
+ * columns through it), what it computes (finish/node_safety.c asks whether workers may), its formula in the model
  * (plan_time.c), and what is guessed of its path while PostgreSQL plans (path_time.c).  Rules on plans and guesses on
  * paths stand side by side: a guess that promises what the rule refuses makes a plan slower than it was thought to be.
  *
@@ -16,6 +16,7 @@
 #include "plan/node_kinds.h"
 
 #include "catalog/pg_type_d.h"
+#include "facts/parallel_safety.h"
 #include "keys/types.h"
 #include "node.h"
 #include "nodes/nodeFuncs.h"
@@ -37,7 +38,7 @@ add_operators(GpuSortComputed *computed, int count, const Oid *operators)
 static bool
 target_is_safe(PlannerInfo *root, const Path *path)
 {
-	return is_parallel_safe(root, (Node *) path->pathtarget->exprs);
+	return gpusort_expression_is_safe(root, (Node *) path->pathtarget->exprs);
 }
 
 /* Returns true if one of the clauses' columns has the values of a key; not if that is NULL. */
@@ -185,8 +186,11 @@ static bool
 window_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
 {
 	const WindowAggPath *window = (const WindowAggPath *) path;
+	const WindowClause *clause = window->winclause;
 
-	return target_is_safe(root, path) &&
+	return target_is_safe(root, path) && gpusort_expression_is_safe(root, clause->startOffset) &&
+		gpusort_expression_is_safe(root, clause->endOffset) &&
+		gpusort_expression_is_safe(root, (Node *) WINDOW_PATH_RUN_CONDITION(window)) &&
 		(groups_by_key(root, key, window->winclause->partitionClause) ||
 		 (!shared && gpusort_window_path_may_go_on(root, window, key)));
 }
@@ -295,7 +299,7 @@ agg_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool s
 
 	return agg->aggstrategy == AGG_SORTED && (shared || !DO_AGGSPLIT_SKIPFINAL(agg->aggsplit)) &&
 		groups_by_key(root, key, agg->groupClause) && target_is_safe(root, path) &&
-		is_parallel_safe(root, (Node *) agg->qual);
+		gpusort_expression_is_safe(root, (Node *) agg->qual);
 }
 
 static bool
@@ -305,19 +309,19 @@ grouping_sets_path_may_run(PlannerInfo *root, const Path *path, const PathKey *k
 	ListCell *cell;
 	ListCell *set;
 
-	if (sets->aggstrategy != AGG_SORTED || !target_is_safe(root, path) || !is_parallel_safe(root, (Node *) sets->qual))
+	if (sets->aggstrategy != AGG_SORTED || !target_is_safe(root, path) ||
+		!gpusort_expression_is_safe(root, (Node *) sets->qual))
 		return false;
 	foreach(cell, sets->rollups)
 	{
 		const RollupData *rollup = lfirst_node(RollupData, cell);
 
-		if (rollup->is_hashed || !groups_by_key(root, key, rollup->groupClause))
-			return false;
+		int columns = list_length(rollup->groupClause); /* the first of them, that all sets have */
+
 		foreach(set, rollup->gsets_data)
-		{
-			if (lfirst_node(GroupingSetData, set)->set == NIL)
-				return false;
-		}
+			columns = Min(columns, list_length(lfirst_node(GroupingSetData, set)->set));
+		if (rollup->is_hashed || !groups_by_key(root, key, list_truncate(list_copy(rollup->groupClause), columns)))
+			return false;
 	}
 	return true;
 }
@@ -349,7 +353,7 @@ group_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool
 	const GroupPath *group = (const GroupPath *) path;
 
 	return groups_by_key(root, key, group->groupClause) && target_is_safe(root, path) &&
-		is_parallel_safe(root, (Node *) group->qual);
+		gpusort_expression_is_safe(root, (Node *) group->qual);
 }
 
 /* --- Unique --- */
@@ -442,8 +446,24 @@ merge_join_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key,
 {
 	const JoinPath *join = (const JoinPath *) path;
 
-	return is_known_join(join->jointype) && is_parallel_safe(root, (Node *) join->joinrestrictinfo) &&
+	return is_known_join(join->jointype) && gpusort_expression_is_safe(root, (Node *) join->joinrestrictinfo) &&
 		target_is_safe(root, path);
+}
+
+/* --- Sort: the rows of a range again --- */
+
+static bool
+sort_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
+{
+	return path->pathkeys != NIL && linitial_node(PathKey, path->pathkeys) == key && target_is_safe(root, path);
+}
+
+/* --- SubqueryScan --- */
+
+static bool
+subquery_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
+{
+	return target_is_safe(root, path) && gpusort_expression_is_safe(root, (Node *) path->parent->baserestrictinfo);
 }
 
 /* --- Result --- */
@@ -457,7 +477,6 @@ result_computed(const Plan *plan, GpuSortComputed *computed)
 static const GpuSortNodeRow rows[] = {
 	{.plan = T_WindowAgg,
 	 .path = T_WindowAggPath,
-	 .name = "WindowAgg",
 	 .ranges = GPUSORT_RANGES_WINDOW,
 	 .not_grouped = "the sort does not begin with a column of a window's PARTITION BY",
 	 .time = GPUSORT_NODE_WINDOW,
@@ -468,7 +487,6 @@ static const GpuSortNodeRow rows[] = {
 	 .path_may_run = window_path_may_run},
 	{.plan = T_Agg,
 	 .path = T_AggPath,
-	 .name = "Agg",
 	 .ranges = GPUSORT_RANGES_GROUP,
 	 .not_grouped = "the sort does not begin with a column of GROUP BY that all grouping sets have",
 	 .time = GPUSORT_NODE_SORTED_GROUPS,
@@ -480,11 +498,9 @@ static const GpuSortNodeRow rows[] = {
 	 .path_may_run = agg_path_may_run},
 	{.plan = T_Invalid, /* an Agg, too */
 	 .path = T_GroupingSetsPath,
-	 .name = "Agg",
 	 .path_may_run = grouping_sets_path_may_run},
 	{.plan = T_Group,
 	 .path = T_GroupPath,
-	 .name = "Group",
 	 .ranges = GPUSORT_RANGES_GROUP,
 	 .not_grouped = "the sort does not begin with a column of GROUP BY",
 	 .time = GPUSORT_NODE_UNIQUE,
@@ -494,7 +510,6 @@ static const GpuSortNodeRow rows[] = {
 	 .path_may_run = group_path_may_run},
 	{.plan = T_Unique,
 	 .path = T_UpperUniquePath,
-	 .name = "Unique",
 	 .ranges = GPUSORT_RANGES_GROUP,
 	 .not_grouped = "the sort does not begin with a column of DISTINCT",
 	 .time = GPUSORT_NODE_UNIQUE,
@@ -502,7 +517,6 @@ static const GpuSortNodeRow rows[] = {
 	 .computed = unique_computed},
 	{.plan = T_SetOp,
 	 .path = T_SetOpPath,
-	 .name = "SetOp",
 	 .ranges = SET_OPERATION_RULE,
 	 .not_grouped = "the sort does not begin with a column of the set operation",
 	 .time = GPUSORT_NODE_SETOP,
@@ -512,21 +526,23 @@ static const GpuSortNodeRow rows[] = {
 	 .path_may_run = setop_path_may_run},
 	{.plan = T_MergeJoin,
 	 .path = T_MergePath,
-	 .name = "MergeJoin",
 	 .ranges = GPUSORT_RANGES_JOIN,
 	 .time = GPUSORT_NODE_MERGE_JOIN,
 	 .can_end_columns = true,
 	 .may_run = merge_join_may_run,
 	 .computed = merge_join_computed,
 	 .path_may_run = merge_join_path_may_run},
-	{.plan = T_Sort, .path = T_SortPath, .name = "Sort", .ranges = GPUSORT_RANGES_SORT, .time = GPUSORT_NODE_OTHER},
+	{.plan = T_Sort,
+	 .path = T_SortPath,
+	 .ranges = GPUSORT_RANGES_SORT,
+	 .time = GPUSORT_NODE_OTHER,
+	 .path_may_run = sort_path_may_run},
 	{.plan = T_IncrementalSort,
 	 .path = T_IncrementalSortPath,
-	 .name = "Sort",
 	 .ranges = GPUSORT_RANGES_SORT,
-	 .time = GPUSORT_NODE_OTHER},
+	 .time = GPUSORT_NODE_OTHER,
+	 .path_may_run = sort_path_may_run},
 	{.plan = T_CustomScan, /* GpuSort, above rows that are in order already */
-	 .name = "Sort",
 	 .ranges = GPUSORT_RANGES_SORT,
 	 .time = GPUSORT_NODE_OTHER},
 	{.plan = T_Result,
@@ -536,7 +552,12 @@ static const GpuSortNodeRow rows[] = {
 	 .can_end_columns = true,
 	 .computed = result_computed},
 	{.plan = T_ProjectSet, .path = T_ProjectSetPath, .ranges = GPUSORT_RANGES_PASS, .time = GPUSORT_NODE_OTHER},
-	{.plan = T_SubqueryScan, .ranges = GPUSORT_RANGES_PASS, .time = GPUSORT_NODE_OTHER, .can_end_columns = true},
+	{.plan = T_SubqueryScan,
+	 .path = T_SubqueryScanPath,
+	 .ranges = GPUSORT_RANGES_PASS,
+	 .time = GPUSORT_NODE_OTHER,
+	 .can_end_columns = true,
+	 .path_may_run = subquery_path_may_run},
 };
 
 /* Returns the row of a plan's node; NULL if there is none: it cannot run range by range. */

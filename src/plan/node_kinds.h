@@ -46,7 +46,6 @@ typedef struct GpuSortNodeRow
 {
 	NodeTag plan;
 	NodeTag path;     /* that is made into it; T_Invalid: several, or of no interest */
-	const char *name; /* NULL: it passes rows on */
 	GpuSortRangeRule ranges;
 	const char *not_grouped; /* of those that group: why not, where the sort begins with another column */
 	GpuSortNodeKind time;    /* its formula in the model */

@@ -22,7 +22,6 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
-#include "plan/check/promises.h"
 #include "plan/check_plan.h"
 #include "plan/decisions.h"
 #include "plan/finish/junk.h"
@@ -33,27 +32,13 @@
 #include "plan/finish/sort_nodes.h"
 #include "plan/offer/offers.h"
 #include "plan/offer/upper_paths.h"
+#include "plan/statement.h"
 #include "plan/tell/explain_option.h"
 #include "settings.h"
 
 static bool hooked = false;
 static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;
-
-/* Puts offers into the path of a query, which is complete. */
-static void
-take_offers(PlannerInfo *root, RelOptInfo *final_rel)
-{
-	double first;
-	Path *path = gpusort_offers_take(root, final_rel, &first);
-
-#ifdef GPUSORT_CHECK_PLANS
-	if (path != NULL)
-		gpusort_promises_note(root, path, first);
-#else
-	(void) path;
-#endif
-}
 
 static void
 create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
@@ -73,7 +58,7 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 			gpusort_offer_upper_paths(root, stage, input_rel, output_rel, extra);
 			break;
 		case UPPERREL_FINAL:
-			take_offers(root, output_rel);
+			gpusort_offers_take(root, output_rel);
 			break;
 		default:
 			break;
@@ -103,8 +88,9 @@ keeps_decisions(struct ExplainState *explain)
 
 /* Plans a statement as PostgreSQL does, with offers if they are wanted. */
 static PlannedStmt *
-plan_with_offers(bool wanted, PLANNER_PARAMETERS)
+plan_with_offers(bool wanted, const GpuSortStatement *statement, PLANNER_PARAMETERS)
 {
+	const GpuSortStatement statement_before = gpusort_statement_begin(statement);
 	GpuSortOffers *before = gpusort_offers_begin(wanted);
 	PlannedStmt *volatile stmt = NULL;
 
@@ -118,6 +104,7 @@ plan_with_offers(bool wanted, PLANNER_PARAMETERS)
 	PG_FINALLY();
 	{
 		gpusort_offers_end(before);
+		gpusort_statement_end(&statement_before);
 	}
 	PG_END_TRY();
 	return stmt;
@@ -128,18 +115,18 @@ static PlannedStmt *
 plan_statement(PLANNER_PARAMETERS)
 {
 	bool sorts = gpusort_settings_enabled() && may_sort(parse);
-	bool rescannable = sorts && !parse->hasModifyingCTE && !contain_volatile_functions((Node *) parse);
-	PlannedStmt *stmt = plan_with_offers(sorts, PLANNER_ARGUMENTS);
+	const GpuSortStatement statement = sorts ? gpusort_statement_of(parse, cursor_options) : (GpuSortStatement){0};
+	PlannedStmt *stmt = plan_with_offers(sorts, &statement, PLANNER_ARGUMENTS);
 
 	if (sorts)
 	{
 		GpuSortDecisions asked = {.log = gpusort_log_decisions, .keep = keeps_decisions(PLANNER_EXPLAIN)};
 		GpuSortDecisions *decisions = asked.log || asked.keep ? &asked : NULL;
 
-		gpusort_sort_nodes_replace(stmt, rescannable, decisions);
+		gpusort_sort_nodes_replace(stmt, statement.rescannable, decisions);
 		gpusort_presorted_settle(stmt);
 		gpusort_partial_groups_settle(stmt);
-		gpusort_lift(stmt, cursor_options, decisions);
+		gpusort_lift(stmt, statement.scrollable, decisions);
 		gpusort_partial_ranges_settle(stmt);
 		gpusort_junk_remove(stmt);
 		if (asked.keep)
@@ -147,7 +134,6 @@ plan_statement(PLANNER_PARAMETERS)
 	}
 #ifdef GPUSORT_CHECK_PLANS
 	gpusort_check_plan(stmt);
-	gpusort_promises_check(stmt);
 #endif
 	return stmt;
 }

@@ -1,6 +1,6 @@
 \set ECHO none
 -- Windows that go on from one range of the sorted rows to the next: without PARTITION BY, and with partitions that are
--- larger than a process's share (src/window_rules.c, src/exec/running.c, src/exec/window_ranges.c): which plans, and
+-- larger than a process's share (src/facts/windows.c, src/exec/running.c, src/exec/window_ranges.c): which plans, and
 -- their answers, which are PostgreSQL's.
 SET client_min_messages = warning;
 LOAD 'gpusort';

@@ -54,6 +54,7 @@
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/range_plan.h"
 #include "settings.h"
+#include "tcop/tcopprot.h"
 
 /* Into how many ranges rows are thought to be cut, where that has to be known before. */
 #define RANGES_GUESSED 256
@@ -365,9 +366,48 @@ is_limited(const LiftPlace *place)
 	}
 }
 
-/* Returns why a plan that ranges tell about, which is there, is not to be lifted, though it could be; NULL: it is. */
+#ifdef GPUSORT_CHECK_PLANS
+/* Tells the log that a sort has another number of nodes above it that run by ranges than was planned. */
+static void
+report(const Plan *sort, int nodes, const char *why_not)
+{
+	GpuSortPlanInfo info;
+
+	gpusort_plan_unpack((const CustomScan *) sort, &info);
+	if (info.range_nodes != nodes && (info.range_nodes >= 0 || nodes > 0))
+		ereport(LOG, errmsg("gpusort: %d nodes run by ranges, %d were planned to", nodes, info.range_nodes),
+				why_not != NULL ? errdetail("Reason: %s.", why_not) : 0,
+				debug_query_string != NULL ? errcontext("query: %.2000s", debug_query_string) : 0);
+}
+#endif
+
+/* A plan with so many nodes that have something to do is to run by ranges: is it as its path was? */
+static void
+check_promise(const GpuSortRangePlan *ranges, int nodes)
+{
+#ifdef GPUSORT_CHECK_PLANS
+	ListCell *cell;
+
+	foreach(cell, ranges->sorts)
+		report(lfirst(cell), nodes, NULL);
+#endif
+}
+
+/* Nothing above a sort runs by ranges: is it as its path was? */
+static void
+check_whole(const Plan *sort, const char *why_not)
+{
+#ifdef GPUSORT_CHECK_PLANS
+	report(sort, 0, why_not);
+#endif
+}
+
+/*
+ * Returns the reason not to run a plan by ranges, which may be, with so many nodes that have something to do; NULL if
+ * there is none.
+ */
 static const char *
-why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *ranges, const LiftPlace *at)
+why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *ranges, int nodes, const LiftPlace *at)
 {
 	GpuSortPlanInfo info;
 
@@ -384,7 +424,7 @@ why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *range
 		return "a nested loop reads it for each row";
 	if (!gpusort_force && at->limited && gpusort_range_plan_reads_twice(ranges))
 		return "a LIMIT may want its first rows alone, and all would be read before";
-	if (!gpusort_force && !gpusort_lift_saves_time(plan, ranges))
+	if (info.range_nodes < 0 ? !gpusort_force && !gpusort_lift_saves_time(plan, ranges) : nodes > info.range_nodes)
 		return "several would take longer, for the rows that come of it have to be passed on";
 	return lift->look ? GPUSORT_WHY_FORGOTTEN : NULL;
 }
@@ -400,8 +440,9 @@ lift_combined(Lift *lift, Agg *agg, const LiftPlace *at)
 
 	if (!gpusort_combine_may(agg) || !gpusort_range_plan_find(outerPlan(agg), &lift->safety, &ranges) ||
 		!gpusort_safety_of_node(&lift->safety, &agg->plan) ||
-		why_not_lifted(lift, &agg->plan, &ranges, at) != NULL)
+		why_not_lifted(lift, &agg->plan, &ranges, ranges.nodes + 1, at) != NULL)
 		return false;
+	check_promise(&ranges, ranges.nodes + 1);
 	agg->plan.lefttree = lift_plan(lift, &gpusort_combine_split(agg, new_node_id(lift))->plan, &ranges);
 	return true;
 }
@@ -449,8 +490,9 @@ lift_first_rows(Lift *lift, Limit *limit, const LiftPlace *at)
 		return false;
 	part->plan.plan_rows = Min(first * RANGES_GUESSED, rows);
 	if ((!gpusort_force && part->plan.plan_rows > rows / 2) ||
-		why_not_lifted(lift, &part->plan, &ranges, at) != NULL)
+		why_not_lifted(lift, &part->plan, &ranges, ranges.nodes, at) != NULL)
 		return false;
+	check_promise(&ranges, ranges.nodes);
 	part->plan.plan_node_id = new_node_id(lift);
 	sort->lefttree = lift_plan(lift, &gpusort_plan_limit(&part->plan, (int64) first, new_node_id(lift))->plan, &ranges);
 	if (IsA(sort, CustomScan))
@@ -474,6 +516,7 @@ visit(Plan **link, void *arg)
 		return;
 	if (gpusort_is_gathered_sort(*link))
 	{
+		check_whole(*link, place->why_not);
 		if (place->why_not != NULL)
 			gpusort_decide_alone(lift->decisions, place->above, place->why_not);
 		return;
@@ -484,9 +527,10 @@ visit(Plan **link, void *arg)
 		return;
 	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
 	{
-		below.why_not = why_not_lifted(lift, *link, &ranges, &below);
+		below.why_not = why_not_lifted(lift, *link, &ranges, ranges.nodes, &below);
 		if (below.why_not == NULL)
 		{
+			check_promise(&ranges, ranges.nodes);
 			*link = lift_plan(lift, *link, &ranges);
 			return;
 		}
@@ -512,9 +556,9 @@ visit_statement(Lift *lift)
  * it is to be in the plans (sort_nodes.c).
  */
 void
-gpusort_lift(PlannedStmt *stmt, int cursor_options, GpuSortDecisions *decisions)
+gpusort_lift(PlannedStmt *stmt, bool scrollable, GpuSortDecisions *decisions)
 {
-	Lift lift = {.stmt = stmt, .scrollable = (cursor_options & CURSOR_OPT_SCROLL) != 0, .decisions = decisions};
+	Lift lift = {.stmt = stmt, .scrollable = scrollable, .decisions = decisions};
 
 	if (gpusort_parallel_output || decisions != NULL)
 		visit_statement(&lift);

@@ -8,10 +8,10 @@
  *
  *	  - it needs to see together only rows that are equal in the first m sort columns: its windows'
  *		PARTITION BY, its groups, DISTINCT, its join's clauses have these columns among theirs;
- *		a window may also need no more of other ranges than window_rules.h says, and then its ORDER BY's, too;
+ *		a window may also need no more of other ranges than facts/windows.h says, and then its ORDER BY's, too;
  *	  - ranges are cut where rows differ in these m columns;
  *	  - it keeps the order of the rows by these columns;
- *	  - workers may do what it does (parallel_safety.c).
+ *	  - workers may do what it does (node_safety.c).
  *
  * Columns are followed from the sort up through the target lists.
  * What a node takes for equal must be what the sort does not tell apart:
@@ -166,7 +166,6 @@ group_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortSafety *safety,
 	const GpuSortGrouping grouping = row->grouping(plan);
 	ListCell *cell;
 
-	ranges->works = true;
 	ranges->ncolumns = count_grouped(&grouping, ranges);
 	if (ranges->ncolumns == 0)
 		return refuse(safety, row->not_grouped);
@@ -233,7 +232,6 @@ window_ranges(const WindowAgg *window, const GpuSortNodeRow *row, GpuSortSafety 
 	if (needs.rule == GPUSORT_WINDOW_WHOLE || outerPlan(window) != linitial(ranges->sorts) ||
 		is_shared_sort(linitial(ranges->sorts)))
 		return group_ranges(&window->plan, row, safety, ranges) || refuse(safety, why_whole(&needs, row));
-	ranges->works = true;
 	ranges->window = window;
 	ranges->partition_columns = partition_columns;
 	if (needs.rule == GPUSORT_WINDOW_RUNNING)
@@ -285,7 +283,6 @@ sort_again_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ran
 	AttrNumber attno;
 	GpuSortRangeColumn key;
 
-	ranges->works = true;
 	while (columns < ranges->ncolumns && sort_key(plan, columns, &attno, &key))
 	{
 		const GpuSortRangeColumn *column = &ranges->columns[columns];
@@ -398,7 +395,7 @@ find_sides(const Plan *plan, const char *why_not, GpuSortSafety *safety, GpuSort
 	keep_partitions(outer);
 	keep_partitions(inner);
 	outer->sorts = list_concat(outer->sorts, inner->sorts);
-	outer->works = true;
+	outer->nodes += inner->nodes;
 	return true;
 }
 
@@ -477,6 +474,10 @@ set_operation_ranges(const SetOp *setop, GpuSortSafety *safety, GpuSortRangePlan
 static bool
 node_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
+	if (row->ranges == GPUSORT_RANGES_PASS)
+		ranges->nodes += plan->qual != NIL;
+	else
+		ranges->nodes += row->ranges != GPUSORT_RANGES_SORT;
 	switch (row->ranges)
 	{
 		case GPUSORT_RANGES_GROUP:
@@ -494,7 +495,6 @@ node_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortSafety *safety, 
 		case GPUSORT_RANGES_PASS:
 			break;
 	}
-	ranges->works |= plan->qual != NIL;
 	return true;
 }
 
@@ -575,7 +575,7 @@ gpusort_range_plan_find(const Plan *plan, GpuSortSafety *safety, GpuSortRangePla
 	safety->used_params = NULL;
 	if (!find_ranges(plan, safety, ranges))
 		return false;
-	if (list_length(ranges->sorts) == 0 || !ranges->works)
+	if (list_length(ranges->sorts) == 0 || ranges->nodes == 0)
 		return refuse(safety, NULL);
 	if (ranges->ncolumns <= ranges->partition_columns)
 		ranges->window = NULL;

@@ -23,7 +23,7 @@ typedef struct GpuSortRangePlan
 	List *sorts;                 /* of CustomScan: the GpuSorts that it reads, over Gather or shared, in their order */
 	int ncolumns;                /* so many leading columns of all these sorts are the same below and here */
 	GpuSortRangeColumn *columns; /* and may part ranges */
-	bool works;                  /* it has more to do than to pass rows on */
+	int nodes;                   /* of it that have more to do than to pass rows on */
 
 	/*
 	 * The WindowAgg right above the sort that goes on from one range to the next, which may end within its

@@ -494,11 +494,11 @@ saved_time(const GpuSortPathPlace *place, Path *native, Path *taken)
 }
 
 /*
- * Puts offers into their places in the paths of a query, which has all of them.  Returns the cheapest path then, of which
- * *first rows are wanted (-1: all); NULL if this is none that is planned by itself.
+ * Puts offers into their places in the paths of a query, which has all of them, and settles what runs by ranges: the
+ * plans of these paths run so.
  */
-Path *
-gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel, double *first)
+void
+gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 {
 	Path *cheapest = NULL;
 	Path *taken = NULL;
@@ -506,7 +506,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel, double *first)
 	ListCell *cell;
 
 	if (!is_planned_alone(root))
-		return NULL;
+		return;
 	foreach(cell, final_rel->pathlist)
 	{
 		Path *path = lfirst(cell);
@@ -527,6 +527,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel, double *first)
 		lfirst(cell) = take(&place, path);
 		if (is_cte(root))
 			lfirst(cell) = in_order_of(root, path, lfirst(cell));
+		gpusort_path_note_ranges(root, lfirst(cell), place.first);
 		if (cheapest == NULL || path->total_cost < cheapest->total_cost)
 		{
 			cheapest = path;
@@ -534,9 +535,9 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel, double *first)
 			chosen = place;
 		}
 	}
+	if (taken != NULL)
+		gpusort_path_note_ranges(root, taken, chosen.first);
 	if (gpusort_estimate_is_wanted() && cheapest != NULL)
 		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &gpusort_with_limits),
 							 saved_time(&chosen, cheapest, taken));
-	*first = chosen.first;
-	return taken;
 }

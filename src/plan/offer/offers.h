@@ -19,6 +19,6 @@ extern GpuSortOffers *gpusort_offers_begin(bool wanted);
 extern void gpusort_offers_end(GpuSortOffers *before);
 extern bool gpusort_offers_are_wanted(void);
 extern void gpusort_offer(const RelOptInfo *rel, const Path *native, Path *path);
-extern Path *gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel, double *first);
+extern void gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel);
 
 #endif /* GPUSORT_OFFERS_H */

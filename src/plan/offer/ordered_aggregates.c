@@ -32,6 +32,7 @@
 
 #include "catalog/pg_aggregate.h"
 #include "facts/aggregates.h"
+#include "facts/parallel_safety.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -493,11 +494,11 @@ gpusort_aggregates_combine(PlannerInfo *root, List *aggregates, GpuSortServed se
 	{
 		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
-		if (!is_parallel_safe(root, (Node *) aggregate))
+		if (!gpusort_expression_is_safe(root, (Node *) aggregate))
 			return false;
 		if (gpusort_aggregate_may_be_counted(aggregate))
 			continue;
-		if (!gpusort_aggregate_is_of_any_order(aggregate->aggfnoid) ||
+		if (!gpusort_aggregate_is_of_parts(aggregate->aggfnoid) ||
 			(!once && (aggregate->aggorder != NIL || aggregate->aggdistinct != NIL)))
 			return false;
 	}

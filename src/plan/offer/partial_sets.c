@@ -17,6 +17,7 @@
 #include "plan/offer/partial_sets.h"
 
 #include "facts/aggregates.h"
+#include "facts/parallel_safety.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -105,7 +106,7 @@ aggregates_are_partial(PlannerInfo *root)
 	{
 		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
 
-		if (!gpusort_aggregate_may_be_partial(aggregate) || !is_parallel_safe(root, (Node *) aggregate))
+		if (!gpusort_aggregate_may_be_partial(aggregate) || !gpusort_expression_is_safe(root, (Node *) aggregate))
 			return false;
 	}
 	return true;

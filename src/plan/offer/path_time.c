@@ -29,12 +29,14 @@
 #include "executor/nodeAgg.h"
 #include "facts/aggregates.h"
 #include "facts/limits.h"
+#include "facts/parallel_safety.h"
 #include "miscadmin.h"
 #include "node.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "optimizer/tlist.h"
 #include "plan/admission.h"
 #include "plan/model/native_time.h"
 #include "plan/model/shape.h"
@@ -46,6 +48,7 @@
 #include "plan/offer/partial_sets.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/time_parts.h"
+#include "plan/statement.h"
 #include "settings.h"
 
 const GpuSortGuess gpusort_as_estimated = {.groups = 1};
@@ -57,26 +60,56 @@ typedef struct Estimate
 	PlannerInfo *root;
 	const GpuSortGuess *guess;
 	double first; /* so many rows are wanted of the path; -1: all */
-	bool note;    /* which paths run by ranges, in the GpuSorts below them */
+	bool limited;  /* a LIMIT may want none but its first rows */
+	bool repeated; /* a nested loop reads the path again and again */
+
+	/* What the path is to compute in place of its own columns; NULL: these */
+	const PathTarget *projected;
+	bool note;    /* how many nodes run by ranges, in the GpuSorts below them */
 } Estimate;
 
 static GpuSortParts path_time(const Estimate *estimate, const Path *path);
 
-/* What a path takes of which all rows are read. */
+/* What a path takes of which all rows are read before the node above gives out any. */
 static GpuSortParts
 input_time(const Estimate *estimate, const Path *path)
 {
 	Estimate all = *estimate;
 
 	all.first = -1;
+	all.limited = false;
+	all.projected = NULL;
 	return path_time(&all, path);
+}
+
+/* The same for a node that gives out rows while it reads. */
+static GpuSortParts
+stream_time(const Estimate *estimate, const Path *path)
+{
+	Estimate all = *estimate;
+
+	all.first = -1;
+	all.projected = NULL;
+	return path_time(&all, path);
+}
+
+/* What a path takes for a node that keeps all rows, and so reads them once. */
+static GpuSortParts
+kept_time(const Estimate *estimate, const Path *path)
+{
+	Estimate once = *estimate;
+
+	once.repeated = false;
+	return input_time(&once, path);
 }
 
 /* Returns true if what a path does may run in all processes that share the rows below it. */
 static bool
 may_lift(const Estimate *estimate, const Path *path, const GpuSortParts *below)
 {
-	return gpusort_path_may_run_by_ranges(estimate->root, path, below->range_key, below->shared);
+	return gpusort_path_may_run_by_ranges(estimate->root, path, below->range_key, below->shared) &&
+		(estimate->projected == NULL ||
+		 gpusort_expression_is_safe(estimate->root, (Node *) estimate->projected->exprs));
 }
 
 static double
@@ -135,7 +168,10 @@ percentiles_time(const GpuSortPath *sort, GpuSortParts input, int halvings)
 static GpuSortParts
 aggregate_time(const Estimate *estimate, const AggPath *path)
 {
-	GpuSortParts time = input_time(estimate, path->subpath);
+	GpuSortParts time =
+		path->aggstrategy == AGG_SORTED   ? stream_time(estimate, path->subpath)
+		: path->aggstrategy == AGG_HASHED ? kept_time(estimate, path->subpath)
+										  : input_time(estimate, path->subpath);
 	GpuSortSkew skew = find_skew(estimate, &path->path, path->subpath);
 	double groups = more_groups(estimate, path->numGroups * skew.more, time.rows);
 	GpuSortNodeKind kind = path->aggstrategy == AGG_HASHED ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS;
@@ -143,14 +179,14 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	GpuSortAggregates sorts = {0};
 	GpuSortServed served = gpusort_aggregates_served(estimate->root, path, aggregates, &sorts);
 	GpuSortAggregates shape;
-	bool mode = served == GPUSORT_SERVED_MODE;
+	bool mode = served == GPUSORT_SERVED_MODE && path->numGroups > 1; /* as finish/mode.c has it */
 	bool combines;
 
 	if (served == GPUSORT_SERVED_PERCENTILES)
 		return percentiles_time((const GpuSortPath *) path->subpath, time, sorts.sorts);
 	if (served == GPUSORT_SERVED_FIRST_ROWS)
 		gpusort_parts_add(&time, gpusort_first_rows_time(aggregates, time.rows), time.rows, true, true);
-	combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.works &&
+	combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.nodes > 0 &&
 		sorts.sorts == 0 && gpusort_aggregates_combine(estimate->root, aggregates, served);
 	shape = gpusort_aggregates_shape(estimate->root, aggregates, path->subpath, groups > 1,
 									 served != GPUSORT_SERVED_NONE ? &sorts : NULL);
@@ -160,6 +196,8 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 											  path->transitionSpace, &shape),
 					  mode ? groups : rows_of_groups(&path->path, path->numGroups, groups),
 					  mode || combines || may_lift(estimate, &path->path, &time), true);
+	if (combines)
+		gpusort_parts_end(&time);
 	/* The first of the values by how many rows they have (finish/mode.c) */
 	if (mode)
 		gpusort_parts_add(&time, gpusort_native_sort_time(groups, path->subpath->pathtarget->width, 1, 1, false), 1, false,
@@ -171,7 +209,7 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 static GpuSortParts
 unique_time(const Estimate *estimate, const Path *path, const Path *below)
 {
-	GpuSortParts time = input_time(estimate, below);
+	GpuSortParts time = stream_time(estimate, below);
 	GpuSortSkew skew = find_skew(estimate, path, below);
 
 	gpusort_parts_largest(&time, skew.largest);
@@ -210,7 +248,7 @@ partial_groups_time(const Estimate *estimate, const GroupingSetsPath *path, doub
 static GpuSortParts
 grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 {
-	GpuSortParts time = input_time(estimate, path->subpath);
+	GpuSortParts time = stream_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->path.rows, time.rows);
 	double work = gpusort_path_sets_time(estimate->root, path, time.rows, estimate->guess->groups);
 	double finest;
@@ -235,7 +273,7 @@ static GpuSortParts
 window_time(const Estimate *estimate, const WindowAggPath *path)
 {
 	const GpuSortWindowNeeds needs = gpusort_window_path_needs(path);
-	GpuSortParts time = input_time(estimate, path->subpath);
+	GpuSortParts time = stream_time(estimate, path->subpath);
 	GpuSortShape shape = {.kind = GPUSORT_NODE_WINDOW, .rows = time.rows};
 	bool lifted = may_lift(estimate, &path->path, &time);
 
@@ -244,7 +282,7 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 	if (lifted && path->winclause->partitionClause == NIL)
 	{
 		time.again = gpusort_window_again_time(&needs, time.rows);
-		lifted = estimate->first < 0 || time.again == 0;
+		lifted = !estimate->limited || time.again == 0 || gpusort_force;
 	}
 	gpusort_parts_add(&time, gpusort_node_time(&shape), path->path.rows, lifted, true);
 	return time;
@@ -267,6 +305,7 @@ both_sides_time(const Estimate *estimate, const Path *path, GpuSortParts outer, 
 	outer.above += inner->above;
 	outer.start = Max(outer.start, inner->start);
 	outer.sorts = list_concat(outer.sorts, inner->sorts);
+	outer.nodes += inner->nodes;
 	outer.processes = Max(outer.processes, inner->processes);
 	gpusort_parts_add(&outer, work, path->rows, true, true);
 	return outer;
@@ -371,7 +410,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 static GpuSortParts
 sort_time(const Estimate *estimate, const Path *path, const Path *below, int presorted)
 {
-	GpuSortParts time = input_time(estimate, below);
+	GpuSortParts time = kept_time(estimate, below);
 	double work = gpusort_path_native_sort_time(estimate->root, path->pathkeys, below, time.rows, estimate->first);
 
 	if (presorted > 0)
@@ -405,7 +444,7 @@ static GpuSortParts
 gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 {
 	const Path *input = path->input;
-	GpuSortParts time = input_time(estimate, input);
+	GpuSortParts time = kept_time(estimate, input);
 	GpuSortTime sort = path->time;
 	double rows = path->custom.path.rows;
 	double first = path->verified || estimate->first < 0 ? rows : Min(estimate->first, rows);
@@ -423,7 +462,8 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	}
 	sorted.before += sort.setup + sort.order * rows;
 	sorted.above = sort.compare * rows + sort.emit * first; /* those who read ranges compare what is in them */
-	if (path->gathered && gpusort_parallel_output)
+	if (path->gathered && gpusort_statement_may_run_by_ranges() && (!estimate->repeated || gpusort_force) &&
+		gpusort_path_has_one_column(path->input, linitial_node(PathKey, path->custom.path.pathkeys)))
 	{
 		sorted.processes = gpusort_range_processes(input->parallel_workers);
 		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);
@@ -458,7 +498,7 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 		if (of_shards && gpusort_shard_path(below) != NULL)
 			part.before = gpusort_shard_time(below, at_once);
 		else
-			part = input_time(estimate, below);
+			part = keys == NIL ? stream_time(estimate, below) : input_time(estimate, below);
 		if (!pathkeys_contained_in(keys, below->pathkeys))
 			part.above += gpusort_path_native_sort_time(estimate->root, keys, below, part.rows, -1);
 		time.before += gpusort_parts_total(&part);
@@ -479,7 +519,8 @@ static GpuSortParts
 nested_loop_time(const Estimate *estimate, const JoinPath *path)
 {
 	const Path *outer_path = path->outerjoinpath;
-	GpuSortParts outer = input_time(estimate, outer_path);
+	Estimate again = *estimate;
+	GpuSortParts outer = stream_time(estimate, outer_path);
 	GpuSortParts time = {.rows = path->path.rows, .before = gpusort_parts_total(&outer), .processes = 1};
 
 	/* Of two rows side by side (orders_apart.c) the other one is as well known. */
@@ -491,6 +532,14 @@ nested_loop_time(const Estimate *estimate, const JoinPath *path)
 	}
 	else
 		time.before += gpusort_cost_time(path->path.total_cost - outer_path->total_cost);
+	if (estimate->note && !IS_UPPER_REL(path->path.parent))
+	{
+		GpuSortParts inner;
+
+		again.repeated = true;
+		inner = stream_time(&again, path->innerjoinpath);
+		(void) gpusort_parts_total(&inner);
+	}
 	return time;
 }
 
@@ -498,12 +547,34 @@ nested_loop_time(const Estimate *estimate, const JoinPath *path)
 static GpuSortParts
 over_time(const Estimate *estimate, const Path *path, const Path *below)
 {
-	GpuSortParts time = path_time(estimate, below);
+	Estimate of_below = *estimate;
+	GpuSortParts time;
 
+	if (IsA(path, MaterialPath))
+		of_below.repeated = false;
+	if (IsA(path, ProjectionPath) && ((const ProjectionPath *) path)->dummypp)
+		of_below.projected = path->pathtarget;
+	time = path_time(&of_below, below);
 	gpusort_parts_add(&time, gpusort_cost_time(path->total_cost - below->total_cost),
 					  below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, may_lift(estimate, path, &time),
 					  false);
 	return time;
+}
+
+/* What a subquery's key is to the query around it: a key that nothing there is equal to, if the query does not have it. */
+static const PathKey *
+key_outside(PlannerInfo *root, const SubqueryScanPath *path, const PathKey *key)
+{
+	List *keys = convert_subquery_pathkeys(root, path->path.parent, list_make1((void *) key),
+										   make_tlist_from_pathtarget(path->subpath->pathtarget));
+	PathKey *unknown;
+
+	if (keys != NIL)
+		return linitial_node(PathKey, keys);
+	unknown = makeNode(PathKey);
+	*unknown = *key;
+	unknown->pk_eclass = makeNode(EquivalenceClass);
+	return unknown;
 }
 
 static GpuSortParts
@@ -513,15 +584,15 @@ subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 	GpuSortParts time;
 
 	inside.root = path->path.parent->subroot;
+	inside.projected = NULL;
 	if (path->path.param_info != NULL || path->path.parent->baserestrictinfo != NIL)
 		inside.first = -1;
-	/* Its columns have other numbers than the subquery's: the range key means nothing outside. */
 	time = path_time(&inside, path->subpath);
-	time.before = gpusort_parts_total(&time) + gpusort_cost_time(path->path.total_cost - path->subpath->total_cost);
-	time.above = 0;
-	time.range_key = NULL;
-	time.sorts = NIL;
-	time.rows = path->subpath->rows > 0 ? path->path.rows * time.rows / path->subpath->rows : path->path.rows;
+	gpusort_parts_add(&time, gpusort_cost_time(path->path.total_cost - path->subpath->total_cost),
+					  path->subpath->rows > 0 ? path->path.rows * time.rows / path->subpath->rows : path->path.rows,
+					  !time.shared && may_lift(estimate, &path->path, &time), path->path.parent->baserestrictinfo != NIL);
+	if (time.range_key != NULL)
+		time.range_key = key_outside(estimate->root, path, time.range_key);
 	return time;
 }
 
@@ -559,17 +630,21 @@ limit_time(const Estimate *estimate, const LimitPath *path)
 	GpuSortParts time;
 
 	below.first = gpusort_limit_path_rows(estimate->root, path);
+	below.limited |= path->limitCount != NULL;
+	below.projected = NULL;
 	time = path_time(&below, path->subpath);
 	return (GpuSortParts){.rows = path->path.rows, .before = gpusort_parts_total(&time), .processes = 1};
 }
 
 static GpuSortParts
-node_time(const Estimate *estimate, const Path *path)
+path_time(const Estimate *estimate, const Path *path)
 {
 	switch (nodeTag(path))
 	{
 		case T_ProjectionPath:
 			return over_time(estimate, path, ((const ProjectionPath *) path)->subpath);
+		case T_ProjectSetPath:
+			return over_time(estimate, path, ((const ProjectSetPath *) path)->subpath);
 		case T_MaterialPath:
 			return over_time(estimate, path, ((const MaterialPath *) path)->subpath);
 		case T_SortPath:
@@ -623,21 +698,11 @@ node_time(const Estimate *estimate, const Path *path)
 	return other_time(estimate, path);
 }
 
-static GpuSortParts
-path_time(const Estimate *estimate, const Path *path)
-{
-	GpuSortParts time = node_time(estimate, path);
-
-	if (time.range_key != NULL)
-		time.top = path;
-	return time;
-}
-
-/* Notes in the GpuSorts of a path which paths are thought to run by ranges of their rows, where so many are wanted. */
+/* Notes in the GpuSorts of a path how many nodes above them run by ranges, if so many of its rows are wanted (-1: all). */
 void
 gpusort_path_note_ranges(PlannerInfo *root, const Path *path, double first)
 {
-	const Estimate estimate = {.root = root, .guess = &gpusort_with_limits, .first = first, .note = true};
+	const Estimate estimate = {.root = root, .guess = &gpusort_with_limits, .first = first, .limited = first >= 0, .note = true};
 	GpuSortParts time = path_time(&estimate, path);
 
 	(void) gpusort_parts_total(&time);
@@ -647,7 +712,7 @@ gpusort_path_note_ranges(PlannerInfo *root, const Path *path, double first)
 double
 gpusort_path_time(PlannerInfo *root, const Path *path, double first, const GpuSortGuess *guess)
 {
-	const Estimate estimate = {.root = root, .guess = guess, .first = first};
+	const Estimate estimate = {.root = root, .guess = guess, .first = first, .limited = first >= 0};
 	GpuSortParts time = path_time(&estimate, path);
 
 	return gpusort_parts_total(&time);

@@ -56,8 +56,7 @@ plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tl
 {
 	Plan *plan = replace_sort(root, path, custom_plans, &gpusort_scan_methods);
 
-	if (((const GpuSortPath *) path)->promise != NULL)
-		gpusort_plan_set_promise((CustomScan *) plan, ((const GpuSortPath *) path)->promise);
+	gpusort_plan_set_range_nodes((CustomScan *) plan, ((const GpuSortPath *) path)->range_nodes);
 	return plan;
 }
 
@@ -175,6 +174,7 @@ make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, doubl
 	sort->input = input;
 	sort->rows = rows;
 	sort->time = *time;
+	sort->range_nodes = -1;
 	return sort;
 }
 
@@ -239,6 +239,21 @@ gpusort_count_columns(List *exprs, const EquivalenceMember *member)
 	foreach(cell, exprs)
 		columns += equal(without_labels(lfirst(cell)), without_labels(member->em_expr));
 	return columns;
+}
+
+/*
+ * Returns true if the path's rows have one column with the values
+ * of a key, so that it is plain which the plan sorts by.
+ */
+bool
+gpusort_path_has_one_column(const Path *path, const PathKey *key)
+{
+	int columns = 0;
+	ListCell *cell;
+
+	foreach(cell, key->pk_eclass->ec_members)
+		columns += gpusort_count_columns(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell));
+	return columns == 1;
 }
 
 /* Returns true if the path's target has the columns that it is to be sorted by. */

@@ -24,10 +24,8 @@ typedef struct GpuSortPath
 	bool verified;    /* all rows are read, to be verified, before the first is emitted */
 	GpuSortTime time; /* over the input */
 
-	/* For plan/check/promises.c */
-	bool is_noted;          /* the path was looked at */
-	const Path *ranges_top; /* the highest path that is thought to run by ranges of its rows; NULL: none is */
-	const char *promise;    /* the nodes up to that one; NULL: the path was not looked at */
+	/* So many nodes above it run by ranges of its rows, not counting those that pass rows on; -1: not known yet */
+	int range_nodes;
 } GpuSortPath;
 
 extern bool gpusort_path_is_sort(const Path *path);
@@ -36,6 +34,7 @@ extern Path *gpusort_path_over(const Path *path, Path *input);
 extern Path *gpusort_partial_of(const Path *path);
 extern Path *gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys);
 extern int gpusort_count_columns(List *exprs, const EquivalenceMember *member);
+extern bool gpusort_path_has_one_column(const Path *path, const PathKey *key);
 extern Path *gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys);
 extern Path *gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers);
 extern bool gpusort_path_is_output(const Path *path);

@@ -32,21 +32,6 @@ typedef struct Ranges
 
 static bool find_ranges(Ranges *ranges, const Path *path);
 
-/*
- * Returns true if the path's rows have one column with the values
- * of a key, so that it is plain which the plan sorts by.
- */
-static bool
-has_one_column(const Path *path, const PathKey *key)
-{
-	int columns = 0;
-	ListCell *cell;
-
-	foreach(cell, key->pk_eclass->ec_members)
-		columns += gpusort_count_columns(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell));
-	return columns == 1;
-}
-
 static bool
 sort_ranges(Ranges *ranges, const GpuSortPath *sort)
 {
@@ -54,7 +39,7 @@ sort_ranges(Ranges *ranges, const GpuSortPath *sort)
 	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
 	const char *why_not;
 
-	if (!sort->shared || !has_one_column(sort->input, key) || PATH_REQ_OUTER(sort->input) != NULL ||
+	if (!sort->shared || !gpusort_path_has_one_column(sort->input, key) || PATH_REQ_OUTER(sort->input) != NULL ||
 		gpusort_key_encoding(key->pk_opfamily, member->em_datatype, exprType((Node *) member->em_expr),
 							 key->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
 		return false;

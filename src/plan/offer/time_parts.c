@@ -11,20 +11,16 @@
 
 #include "plan/model/native_time.h"
 #include "plan/offer/paths.h"
+#include "settings.h"
 
-/* Notes in the GpuSorts which path runs by ranges of their rows, if there is one. */
+/* Notes in the GpuSorts how many nodes run by ranges of their rows. */
 static void
-note(const GpuSortParts *time, bool in_ranges)
+note(const GpuSortParts *time, int nodes)
 {
 	ListCell *cell;
 
 	foreach(cell, time->sorts)
-	{
-		GpuSortPath *sort = lfirst(cell);
-
-		sort->is_noted = true;
-		sort->ranges_top = in_ranges ? time->top : NULL;
-	}
+		((GpuSortPath *) lfirst(cell))->range_nodes = nodes;
 }
 
 /* Returns all of the time of a path. */
@@ -33,13 +29,13 @@ gpusort_parts_total(const GpuSortParts *time)
 {
 	double in_ranges;
 
-	note(time, false);
+	note(time, 0);
 	if (time->shared)
 		return time->before + gpusort_time_of_part(time->above * Max(time->uneven, 1), time->processes);
-	if (time->range_key == NULL || !time->works)
+	if (time->range_key == NULL || time->nodes == 0)
 		return time->before + time->above;
 	in_ranges = gpusort_time_in_ranges(time->above + time->again, time->rows, time->processes);
-	note(time, in_ranges < time->above);
+	note(time, in_ranges < time->above || gpusort_force ? time->nodes : 0);
 	return time->before + Min(time->above, in_ranges);
 }
 
@@ -57,21 +53,27 @@ gpusort_parts_largest(GpuSortParts *time, double part)
 		time->processes = 1 / part;
 }
 
+/* What is above does not run in several processes. */
+void
+gpusort_parts_end(GpuSortParts *time)
+{
+	time->before = gpusort_parts_total(time);
+	time->above = time->again = 0;
+	time->range_key = NULL;
+	time->sorts = NIL;
+	time->nodes = 0;
+	time->shared = false;
+}
+
 /* Adds a node to what is below it; if it cannot run in several processes, range_key becomes NULL. */
 void
 gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_lift, bool works)
 {
 	if (time->range_key != NULL && !may_lift)
-	{
-		time->before = gpusort_parts_total(time);
-		time->above = time->again = 0;
-		time->range_key = NULL;
-		time->sorts = NIL;
-		time->shared = false;
-	}
+		gpusort_parts_end(time);
 	time->above += work;
 	time->rows = rows;
-	time->works |= works;
+	time->nodes += works;
 }
 
 /* What processes take together for the rows that a Gather has of each; time is that of one, all of it. */

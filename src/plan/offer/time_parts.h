@@ -25,12 +25,12 @@ typedef struct GpuSortParts
 	double start;             /* of before, what it takes to start these */
 	const PathKey *range_key; /* by whose values the rows are shared out; NULL: by none, above belongs to one process */
 	bool shared;              /* all of these are one process's, of those that share ranges below a Gather: rows, too */
-	bool works;               /* a node above the sort has something to do */
+	int nodes;                /* above the sort that run by ranges and have something to do */
 	List *sorts;              /* the GpuSorts below whose ranges these are, if what is decided is to be noted in them */
-	const Path *top;          /* the highest path of those that run by ranges */
 } GpuSortParts;
 
 extern double gpusort_parts_total(const GpuSortParts *time);
+extern void gpusort_parts_end(GpuSortParts *time);
 extern void gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_lift, bool works);
 extern void gpusort_parts_largest(GpuSortParts *time, double part);
 extern GpuSortParts gpusort_parts_gathered(GpuSortParts time, int workers, double processes,
