@@ -10,8 +10,8 @@
  *	  - A parameter is safe if an initPlan anywhere in the statement sets it.  Gather computes its value before workers
  *		start.
  *
- * The same rules hold for a path's expressions and for those of its plan.  So what is planned for several processes runs
- * in several.
+ * The same rules hold for a path's expressions and for those of its plan.  So what is planned for several processes
+ * runs in several.
  *
  *-------------------------------------------------------------------------
  */

@@ -5,8 +5,8 @@
  *
  * A node that is to run in all processes above a sort has its row here: what it does to ranges (range_plan.c follows
  * columns through it), what it computes (finish/node_safety.c asks whether workers may), its formula in the model
- * (plan_time.c), and what is guessed of its path while PostgreSQL plans (path_time.c).  Rules on plans and guesses on
- * paths stand side by side: a guess that promises what the rule refuses makes a plan slower than it was thought to be.
+ * (plan_time.c), and whether its path may run so (path_time.c).  The rules on paths decide; those on plans find the
+ * columns.  Builds that check plans log where the two differ.
  *
  * A plan that is not in the table ends what processes share.  A path that is not is thought to pass its rows on: there
  * are nodes that come and go between a path and its plan.
@@ -598,5 +598,5 @@ gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKe
 	if (key == NULL)
 		return false;
 	return row != NULL && row->path_may_run != NULL ? row->path_may_run(root, path, key, shared)
-													  : target_is_safe(root, path);
+													: target_is_safe(root, path);
 }

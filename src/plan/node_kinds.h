@@ -45,7 +45,7 @@ typedef struct GpuSortComputed
 typedef struct GpuSortNodeRow
 {
 	NodeTag plan;
-	NodeTag path;     /* that is made into it; T_Invalid: several, or of no interest */
+	NodeTag path; /* that is made into it; T_Invalid: several, or of no interest */
 	GpuSortRangeRule ranges;
 	const char *not_grouped; /* of those that group: why not, where the sort begins with another column */
 	GpuSortNodeKind time;    /* its formula in the model */

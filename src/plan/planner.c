@@ -8,7 +8,7 @@
  * (join_paths.c), take places in the path that PostgreSQL has chosen, where that saves time (offers.c).
  *
  * Last, GpuSort takes the place of the Sorts that the finished plan still has
- * (sort_nodes.c), and processes share what is above it (lift.c).
+ * (sort_nodes.c), and processes share what is above sorts as their paths said (lift.c).
  *
  * What is not legal, or cannot win, is left to PostgreSQL; with
  * gpusort.log_decisions the log says why, once for each Sort that the finished plan keeps, and

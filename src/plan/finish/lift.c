@@ -13,10 +13,12 @@
  *	          partial plan			    GpuSort
  *									      partial plan
  *
- * It is lifted as high as it may be, for the higher it is the more is done in parallel, and the fewer
- * rows travel, as a rule; but not over nodes that do nothing but pass rows on or project them, and not where
- * passing rows on takes longer than what is done with them (plan_time.c).  Of the
- * Gathers below a merge join the first stays, with as many workers as any of them had.  A second
+ * It is lifted over as many nodes as the path of the GpuSort said (offer/path_time.c), not counting those that pass
+ * rows on or project them.  A GpuSort that took the place of a Sort in the finished plan has no path.  Above it the
+ * Gather is lifted as high as it may be, but not where passing rows on takes longer than what is done with them
+ * (plan_time.c).
+ *
+ * Of the Gathers below a merge join the first stays, with as many workers as any of them had.  A second
  * window's sort is PostgreSQL's again, one in each process, of the rows of a range.
  *
  * An aggregate of all rows, over what may run range by range, is lifted in part where its aggregates can be
@@ -381,7 +383,7 @@ report(const Plan *sort, int nodes, const char *why_not)
 }
 #endif
 
-/* A plan with so many nodes that have something to do is to run by ranges: is it as its path was? */
+/* A plan with so many nodes that have something to do is to run by ranges: tells the log if its path had others. */
 static void
 check_promise(const GpuSortRangePlan *ranges, int nodes)
 {
@@ -393,7 +395,7 @@ check_promise(const GpuSortRangePlan *ranges, int nodes)
 #endif
 }
 
-/* Nothing above a sort runs by ranges: is it as its path was? */
+/* Called where nothing above a sort runs by ranges: tells the log if its path had nodes that do. */
 static void
 check_whole(const Plan *sort, const char *why_not)
 {

@@ -9,9 +9,10 @@
  * is estimated here, node by node, in ns, and the ratio of the two decides (offers.c).  Nodes that are not known, scans
  * above all, take what their cost says, but for pages that processes share.
  *
- * What is above a GpuSort with parallel ingest runs in all processes, if lift.c finds that it may: so the time of such
- * a path has two parts, until the rows are in order and above that, of which the second is divided.  Whether it may is
- * guessed here, from paths: the sort's first column is one that each node groups by, and expressions are parallel safe.
+ * What is above a GpuSort with parallel ingest can run by ranges, in all processes: so the time of such a path has two
+ * parts, until the rows are in order and above that, of which the second is divided.  A node may run by ranges if it
+ * groups by the sort's first column and its expressions are parallel safe (node_kinds.c).  It does if that takes less
+ * time, and the plan follows: the path's GpuSorts get the number of nodes that do (gpusort_path_note_ranges).
  *
  * Below a Gather all times and rows are those of one process of several.  Where these share ranges of sorted rows (a
  * GpuSortOutput) the order is what all wait for, and the rest each does for its part; the Gather above counts what
@@ -59,13 +60,13 @@ typedef struct Estimate
 {
 	PlannerInfo *root;
 	const GpuSortGuess *guess;
-	double first; /* so many rows are wanted of the path; -1: all */
+	double first;  /* so many rows are wanted of the path; -1: all */
 	bool limited;  /* a LIMIT may want none but its first rows */
 	bool repeated; /* a nested loop reads the path again and again */
 
 	/* What the path is to compute in place of its own columns; NULL: these */
 	const PathTarget *projected;
-	bool note;    /* how many nodes run by ranges, in the GpuSorts below them */
+	bool note; /* how many nodes run by ranges, in the GpuSorts below them */
 } Estimate;
 
 static GpuSortParts path_time(const Estimate *estimate, const Path *path);
@@ -284,6 +285,7 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 		time.again = gpusort_window_again_time(&needs, time.rows);
 		lifted = !estimate->limited || time.again == 0 || gpusort_force;
 	}
+	time.goes_on |= path->winclause->partitionClause == NIL;
 	gpusort_parts_add(&time, gpusort_node_time(&shape), path->path.rows, lifted, true);
 	return time;
 }
@@ -293,7 +295,7 @@ static GpuSortParts
 both_sides_time(const Estimate *estimate, const Path *path, GpuSortParts outer, const GpuSortParts *inner, double work,
 				bool same_keys)
 {
-	if (!same_keys || !may_lift(estimate, path, &outer))
+	if (!same_keys || outer.goes_on || inner->goes_on || !may_lift(estimate, path, &outer))
 		return (GpuSortParts){
 			.rows = path->rows,
 			.before = gpusort_parts_total(&outer) + gpusort_parts_total(inner),
@@ -561,7 +563,7 @@ over_time(const Estimate *estimate, const Path *path, const Path *below)
 	return time;
 }
 
-/* What a subquery's key is to the query around it: a key that nothing there is equal to, if the query does not have it. */
+/* Returns a subquery's key as the query around it has it; if it has none, a key that nothing there is equal to. */
 static const PathKey *
 key_outside(PlannerInfo *root, const SubqueryScanPath *path, const PathKey *key)
 {
@@ -698,11 +700,20 @@ path_time(const Estimate *estimate, const Path *path)
 	return other_time(estimate, path);
 }
 
-/* Notes in the GpuSorts of a path how many nodes above them run by ranges, if so many of its rows are wanted (-1: all). */
+/*
+ * Notes in the GpuSorts of a path how many nodes above them run by ranges, if so many of the path's rows are wanted
+ * (-1: all).
+ */
 void
 gpusort_path_note_ranges(PlannerInfo *root, const Path *path, double first)
 {
-	const Estimate estimate = {.root = root, .guess = &gpusort_with_limits, .first = first, .limited = first >= 0, .note = true};
+	const Estimate estimate = {
+		.root = root,
+		.guess = &gpusort_with_limits,
+		.first = first,
+		.limited = first >= 0,
+		.note = true,
+	};
 	GpuSortParts time = path_time(&estimate, path);
 
 	(void) gpusort_parts_total(&time);

@@ -62,7 +62,7 @@ gpusort_parts_end(GpuSortParts *time)
 	time->range_key = NULL;
 	time->sorts = NIL;
 	time->nodes = 0;
-	time->shared = false;
+	time->shared = time->goes_on = false;
 }
 
 /* Adds a node to what is below it; if it cannot run in several processes, range_key becomes NULL. */
