@@ -463,21 +463,25 @@ gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, List *aggregat
 
 /*
  * Returns what the window takes that presorted.c puts between so many rows and aggregates of which some are to see the
- * first row of each value alone, in ns.
+ * first row of each value alone, in ns; 0: it puts none, as PostgreSQL's executor drops the others itself.
  */
 double
 gpusort_first_rows_time(List *aggregates, double rows)
 {
+	double time = 0;
 	ListCell *cell;
 
 	foreach(cell, aggregates)
 	{
 		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
+		if (AGGREF_IS_PRESORTED(aggregate) || (aggregate->aggdistinct == NIL && aggregate->aggfnoid != F_DENSE_RANK_ANY))
+			continue;
 		if (aggregate->aggdistinct != NIL && aggregate->aggfilter != NULL)
 			return gpusort_rows_time(GPUSORT_NODE_RUNNING, rows);
+		time = gpusort_rows_time(GPUSORT_NODE_NUMBERING, rows);
 	}
-	return gpusort_rows_time(GPUSORT_NODE_NUMBERING, rows);
+	return time;
 }
 
 /*
@@ -494,7 +498,7 @@ gpusort_aggregates_combine(PlannerInfo *root, List *aggregates, GpuSortServed se
 	{
 		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
-		if (!gpusort_expression_is_safe(root, (Node *) aggregate))
+		if (AGGREF_IS_PRESORTED(aggregate) || !gpusort_expression_is_safe(root, (Node *) aggregate))
 			return false;
 		if (gpusort_aggregate_may_be_counted(aggregate))
 			continue;
