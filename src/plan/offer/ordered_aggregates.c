@@ -435,6 +435,24 @@ gpusort_aggregates_of_one_order(PlannerInfo *root, List *aggregates)
 }
 
 /*
+ * Returns true if one of the aggregates, beside those that sort rows of their own, is to see the first row of each value
+ * alone.  From 16 on PostgreSQL's executor drops the others itself where it was told of the order.
+ */
+static bool
+need_first_rows(List *aggregates, const Bitmapset *own)
+{
+	for (int i = 0; i < list_length(aggregates); i++)
+	{
+		const Aggref *aggregate = list_nth_node(Aggref, aggregates, i);
+
+		if (!bms_is_member(aggregate->aggtransno, own) && !AGGREF_IS_PRESORTED(aggregate) &&
+			(aggregate->aggdistinct != NIL || aggregate->aggfnoid == F_DENSE_RANK_ANY))
+			return true;
+	}
+	return false;
+}
+
+/*
  * Returns what the order of a path's input does for its aggregates, these: as presorted.c and percentiles.c will find;
  * *sorts are those that it leaves, unless that is nothing, and where rows are read by number those that are had by
  * halving.
@@ -458,30 +476,27 @@ gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, List *aggregat
 	sorts->sorts = found.served == GPUSORT_SERVED_PERCENTILES ? bms_num_members(found.halved)
 															  : gpusort_transition_sorts(root, aggregates, found.own, NULL);
 	sorts->sorts_in_order = bms_num_members(bms_difference(found.sets, found.own));
-	return found.served;
+	return found.served == GPUSORT_SERVED_FIRST_ROWS && !need_first_rows(aggregates, found.own) ? GPUSORT_SERVED_ORDER
+																								: found.served;
 }
 
 /*
  * Returns what the window takes that presorted.c puts between so many rows and aggregates of which some are to see the
- * first row of each value alone, in ns; 0: it puts none, as PostgreSQL's executor drops the others itself.
+ * first row of each value alone, in ns.
  */
 double
 gpusort_first_rows_time(List *aggregates, double rows)
 {
-	double time = 0;
 	ListCell *cell;
 
 	foreach(cell, aggregates)
 	{
 		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
-		if (AGGREF_IS_PRESORTED(aggregate) || (aggregate->aggdistinct == NIL && aggregate->aggfnoid != F_DENSE_RANK_ANY))
-			continue;
 		if (aggregate->aggdistinct != NIL && aggregate->aggfilter != NULL)
 			return gpusort_rows_time(GPUSORT_NODE_RUNNING, rows);
-		time = gpusort_rows_time(GPUSORT_NODE_NUMBERING, rows);
 	}
-	return time;
+	return gpusort_rows_time(GPUSORT_NODE_NUMBERING, rows);
 }
 
 /*

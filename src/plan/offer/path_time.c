@@ -180,16 +180,13 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	GpuSortAggregates sorts = {0};
 	GpuSortServed served = gpusort_aggregates_served(estimate->root, path, aggregates, &sorts);
 	GpuSortAggregates shape;
-	double first_rows = 0;
 	bool mode = served == GPUSORT_SERVED_MODE && path->numGroups > 1; /* as finish/mode.c has it */
 	bool combines;
 
 	if (served == GPUSORT_SERVED_PERCENTILES)
 		return percentiles_time((const GpuSortPath *) path->subpath, time, sorts.sorts);
 	if (served == GPUSORT_SERVED_FIRST_ROWS)
-		first_rows = gpusort_first_rows_time(aggregates, time.rows);
-	if (first_rows > 0)
-		gpusort_parts_add(&time, first_rows, time.rows, true, true);
+		gpusort_parts_add(&time, gpusort_first_rows_time(aggregates, time.rows), time.rows, true, true);
 	combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.nodes > 0 &&
 		sorts.sorts == 0 && gpusort_aggregates_combine(estimate->root, aggregates, served);
 	shape = gpusort_aggregates_shape(estimate->root, aggregates, path->subpath, groups > 1,
