@@ -435,8 +435,8 @@ gpusort_aggregates_of_one_order(PlannerInfo *root, List *aggregates)
 }
 
 /*
- * Returns true if one of the aggregates, beside those that sort rows of their own, is to see the first row of each value
- * alone.  From 16 on PostgreSQL's executor drops the others itself where it was told of the order.
+ * Returns true if one of the aggregates, beside those that sort rows of their own, is to see the first row of each
+ * value alone.  From 16 on PostgreSQL's executor drops the others itself where it was told of the order.
  */
 static bool
 need_first_rows(List *aggregates, const Bitmapset *own)
