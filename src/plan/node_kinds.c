@@ -315,7 +315,6 @@ grouping_sets_path_may_run(PlannerInfo *root, const Path *path, const PathKey *k
 	foreach(cell, sets->rollups)
 	{
 		const RollupData *rollup = lfirst_node(RollupData, cell);
-
 		int columns = list_length(rollup->groupClause); /* the first of them, that all sets have */
 
 		foreach(set, rollup->gsets_data)
@@ -574,18 +573,6 @@ gpusort_node_row(const Plan *plan)
 	return NULL;
 }
 
-/* Returns the row of a path's node; NULL if there is none: it passes rows on. */
-const GpuSortNodeRow *
-gpusort_path_row(const Path *path)
-{
-	for (int i = 0; i < lengthof(rows); i++)
-	{
-		if (rows[i].path == nodeTag(path))
-			return &rows[i];
-	}
-	return NULL;
-}
-
 /*
  * Returns true if a path is thought to run by ranges of the values of a key, which is that of the rows below it, or
  * NULL; shared: of rows that processes share already.  Paths that are not in the table pass rows on.
@@ -593,10 +580,12 @@ gpusort_path_row(const Path *path)
 bool
 gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
 {
-	const GpuSortNodeRow *row = gpusort_path_row(path);
-
 	if (key == NULL)
 		return false;
-	return row != NULL && row->path_may_run != NULL ? row->path_may_run(root, path, key, shared)
-													: target_is_safe(root, path);
+	for (int i = 0; i < lengthof(rows); i++)
+	{
+		if (rows[i].path == nodeTag(path) && rows[i].path_may_run != NULL)
+			return rows[i].path_may_run(root, path, key, shared);
+	}
+	return target_is_safe(root, path);
 }

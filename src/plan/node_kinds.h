@@ -65,7 +65,6 @@ typedef struct GpuSortNodeRow
 } GpuSortNodeRow;
 
 extern const GpuSortNodeRow *gpusort_node_row(const Plan *plan);
-extern const GpuSortNodeRow *gpusort_path_row(const Path *path);
 extern bool gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKey *key, bool shared);
 extern GpuSortWindowNeeds gpusort_window_path_needs(const WindowAggPath *path);
 extern bool gpusort_window_path_may_go_on(PlannerInfo *root, const WindowAggPath *path, const PathKey *key);

@@ -260,6 +260,21 @@ make_scan(Lift *lift, Plan *child, const CustomScanMethods *methods)
 	return scan;
 }
 
+/* In builds that check plans, tells the log of a sort above which other nodes run by ranges than its path said. */
+static void
+check_nodes(const Plan *sort, int nodes, const char *why_not)
+{
+#ifdef GPUSORT_CHECK_PLANS
+	GpuSortPlanInfo info;
+
+	gpusort_plan_unpack((const CustomScan *) sort, &info);
+	if (info.range_nodes != nodes && (info.range_nodes >= 0 || nodes > 0))
+		ereport(LOG, errmsg("gpusort: %d nodes run by ranges, %d were planned to", nodes, info.range_nodes),
+				why_not != NULL ? errdetail("Reason: %s.", why_not) : 0,
+				debug_query_string != NULL ? errcontext("query: %.2000s", debug_query_string) : 0);
+#endif
+}
+
 /* Returns GpuSortExchange over a Gather and GpuSortOutput, which run a plan in the ranges that are told. */
 static Plan *
 lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
@@ -288,6 +303,7 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 	{
 		const Gather *other = (const Gather *) outerPlan(lfirst_node(CustomScan, cell));
 
+		check_nodes(lfirst(cell), ranges->nodes, NULL);
 		gather->num_workers = Max(gather->num_workers, other->num_workers);
 		gather->initParam = bms_add_members(gather->initParam, other->initParam);
 		if (other != gather)
@@ -368,48 +384,9 @@ is_limited(const LiftPlace *place)
 	}
 }
 
-#ifdef GPUSORT_CHECK_PLANS
-/* Tells the log that a sort has another number of nodes above it that run by ranges than was planned. */
-static void
-report(const Plan *sort, int nodes, const char *why_not)
-{
-	GpuSortPlanInfo info;
-
-	gpusort_plan_unpack((const CustomScan *) sort, &info);
-	if (info.range_nodes != nodes && (info.range_nodes >= 0 || nodes > 0))
-		ereport(LOG, errmsg("gpusort: %d nodes run by ranges, %d were planned to", nodes, info.range_nodes),
-				why_not != NULL ? errdetail("Reason: %s.", why_not) : 0,
-				debug_query_string != NULL ? errcontext("query: %.2000s", debug_query_string) : 0);
-}
-#endif
-
-/* A plan with so many nodes that have something to do is to run by ranges: tells the log if its path had others. */
-static void
-check_promise(const GpuSortRangePlan *ranges, int nodes)
-{
-#ifdef GPUSORT_CHECK_PLANS
-	ListCell *cell;
-
-	foreach(cell, ranges->sorts)
-		report(lfirst(cell), nodes, NULL);
-#endif
-}
-
-/* Called where nothing above a sort runs by ranges: tells the log if its path had nodes that do. */
-static void
-check_whole(const Plan *sort, const char *why_not)
-{
-#ifdef GPUSORT_CHECK_PLANS
-	report(sort, 0, why_not);
-#endif
-}
-
-/*
- * Returns the reason not to run a plan by ranges, which may be, with so many nodes that have something to do; NULL if
- * there is none.
- */
+/* Returns the reason not to run a plan by ranges, which could be; NULL if there is none. */
 static const char *
-why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *ranges, int nodes, const LiftPlace *at)
+why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *ranges, const LiftPlace *at)
 {
 	GpuSortPlanInfo info;
 
@@ -426,7 +403,7 @@ why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *range
 		return "a nested loop reads it for each row";
 	if (!gpusort_force && at->limited && gpusort_range_plan_reads_twice(ranges))
 		return "a LIMIT may want its first rows alone, and all would be read before";
-	if (info.range_nodes < 0 ? !gpusort_force && !gpusort_lift_saves_time(plan, ranges) : nodes > info.range_nodes)
+	if (info.range_nodes < 0 ? !gpusort_force && !gpusort_lift_saves_time(plan, ranges) : ranges->nodes > info.range_nodes)
 		return "several would take longer, for the rows that come of it have to be passed on";
 	return lift->look ? GPUSORT_WHY_FORGOTTEN : NULL;
 }
@@ -441,10 +418,11 @@ lift_combined(Lift *lift, Agg *agg, const LiftPlace *at)
 	GpuSortRangePlan ranges;
 
 	if (!gpusort_combine_may(agg) || !gpusort_range_plan_find(outerPlan(agg), &lift->safety, &ranges) ||
-		!gpusort_safety_of_node(&lift->safety, &agg->plan) ||
-		why_not_lifted(lift, &agg->plan, &ranges, ranges.nodes + 1, at) != NULL)
+		!gpusort_safety_of_node(&lift->safety, &agg->plan))
 		return false;
-	check_promise(&ranges, ranges.nodes + 1);
+	ranges.nodes++; /* the aggregate of each range */
+	if (why_not_lifted(lift, &agg->plan, &ranges, at) != NULL)
+		return false;
 	agg->plan.lefttree = lift_plan(lift, &gpusort_combine_split(agg, new_node_id(lift))->plan, &ranges);
 	return true;
 }
@@ -492,9 +470,8 @@ lift_first_rows(Lift *lift, Limit *limit, const LiftPlace *at)
 		return false;
 	part->plan.plan_rows = Min(first * RANGES_GUESSED, rows);
 	if ((!gpusort_force && part->plan.plan_rows > rows / 2) ||
-		why_not_lifted(lift, &part->plan, &ranges, ranges.nodes, at) != NULL)
+		why_not_lifted(lift, &part->plan, &ranges, at) != NULL)
 		return false;
-	check_promise(&ranges, ranges.nodes);
 	part->plan.plan_node_id = new_node_id(lift);
 	sort->lefttree = lift_plan(lift, &gpusort_plan_limit(&part->plan, (int64) first, new_node_id(lift))->plan, &ranges);
 	if (IsA(sort, CustomScan))
@@ -518,7 +495,7 @@ visit(Plan **link, void *arg)
 		return;
 	if (gpusort_is_gathered_sort(*link))
 	{
-		check_whole(*link, place->why_not);
+		check_nodes(*link, 0, place->why_not);
 		if (place->why_not != NULL)
 			gpusort_decide_alone(lift->decisions, place->above, place->why_not);
 		return;
@@ -529,10 +506,9 @@ visit(Plan **link, void *arg)
 		return;
 	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
 	{
-		below.why_not = why_not_lifted(lift, *link, &ranges, ranges.nodes, &below);
+		below.why_not = why_not_lifted(lift, *link, &ranges, &below);
 		if (below.why_not == NULL)
 		{
-			check_promise(&ranges, ranges.nodes);
 			*link = lift_plan(lift, *link, &ranges);
 			return;
 		}

@@ -527,7 +527,8 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 		lfirst(cell) = take(&place, path);
 		if (is_cte(root))
 			lfirst(cell) = in_order_of(root, path, lfirst(cell));
-		gpusort_path_note_ranges(root, lfirst(cell), place.first);
+		if (lfirst(cell) != path)
+			gpusort_path_note_ranges(root, lfirst(cell), place.first);
 		if (cheapest == NULL || path->total_cost < cheapest->total_cost)
 		{
 			cheapest = path;
@@ -535,7 +536,8 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 			chosen = place;
 		}
 	}
-	if (taken != NULL)
+	/* Paths can have sorts in common: these are as the cheapest path says. */
+	if (taken != cheapest && list_length(final_rel->pathlist) > 1)
 		gpusort_path_note_ranges(root, taken, chosen.first);
 	if (gpusort_estimate_is_wanted() && cheapest != NULL)
 		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &gpusort_with_limits),

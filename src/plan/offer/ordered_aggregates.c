@@ -441,9 +441,11 @@ gpusort_aggregates_of_one_order(PlannerInfo *root, List *aggregates)
 static bool
 need_first_rows(List *aggregates, const Bitmapset *own)
 {
-	for (int i = 0; i < list_length(aggregates); i++)
+	ListCell *cell;
+
+	foreach(cell, aggregates)
 	{
-		const Aggref *aggregate = list_nth_node(Aggref, aggregates, i);
+		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
 		if (!bms_is_member(aggregate->aggtransno, own) && !AGGREF_IS_PRESORTED(aggregate) &&
 			(aggregate->aggdistinct != NIL || aggregate->aggfnoid == F_DENSE_RANK_ANY))

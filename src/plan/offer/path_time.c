@@ -71,19 +71,7 @@ typedef struct Estimate
 
 static GpuSortParts path_time(const Estimate *estimate, const Path *path);
 
-/* What a path takes of which all rows are read before the node above gives out any. */
-static GpuSortParts
-input_time(const Estimate *estimate, const Path *path)
-{
-	Estimate all = *estimate;
-
-	all.first = -1;
-	all.limited = false;
-	all.projected = NULL;
-	return path_time(&all, path);
-}
-
-/* The same for a node that gives out rows while it reads. */
+/* What a path takes of which all rows are read, for a node that gives out rows while it reads. */
 static GpuSortParts
 stream_time(const Estimate *estimate, const Path *path)
 {
@@ -92,6 +80,16 @@ stream_time(const Estimate *estimate, const Path *path)
 	all.first = -1;
 	all.projected = NULL;
 	return path_time(&all, path);
+}
+
+/* The same for a node that gives out none before it has read all. */
+static GpuSortParts
+input_time(const Estimate *estimate, const Path *path)
+{
+	Estimate all = *estimate;
+
+	all.limited = false;
+	return stream_time(&all, path);
 }
 
 /* What a path takes for a node that keeps all rows, and so reads them once. */
@@ -521,7 +519,6 @@ static GpuSortParts
 nested_loop_time(const Estimate *estimate, const JoinPath *path)
 {
 	const Path *outer_path = path->outerjoinpath;
-	Estimate again = *estimate;
 	GpuSortParts outer = stream_time(estimate, outer_path);
 	GpuSortParts time = {.rows = path->path.rows, .before = gpusort_parts_total(&outer), .processes = 1};
 
@@ -536,6 +533,7 @@ nested_loop_time(const Estimate *estimate, const JoinPath *path)
 		time.before += gpusort_cost_time(path->path.total_cost - outer_path->total_cost);
 	if (estimate->note && !IS_UPPER_REL(path->path.parent))
 	{
+		Estimate again = *estimate;
 		GpuSortParts inner;
 
 		again.repeated = true;

@@ -25,9 +25,9 @@ typedef struct GpuSortParts
 	double start;             /* of before, what it takes to start these */
 	const PathKey *range_key; /* by whose values the rows are shared out; NULL: by none, above belongs to one process */
 	bool shared;              /* all of these are one process's, of those that share ranges below a Gather: rows, too */
-	bool goes_on;             /* from one range to the next, a window does: its partitions are no borders of ranges */
+	bool goes_on;             /* a window below goes on from one range to the next: its partitions do not end with them */
 	int nodes;                /* above the sort that run by ranges and have something to do */
-	List *sorts;              /* the GpuSorts below whose ranges these are, if what is decided is to be noted in them */
+	List *sorts;              /* the GpuSorts below, if they get the number of nodes; otherwise NIL */
 } GpuSortParts;
 
 extern double gpusort_parts_total(const GpuSortParts *time);
