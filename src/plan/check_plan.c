@@ -10,8 +10,8 @@
  * The rules, of which each has a file in check/:
  *
  *	  - Numbers of plan nodes are unique, and SubPlans name plans that are there.
- *	  - Vars name columns that are there, of the same type, typmod and collation; nodes that pass rows on have the
- *		columns of these (vars.c).
+ *	  - Vars name columns that are there, of the same type; nodes that pass rows on have the columns of
+ *		these (vars.c).
  *	  - Columns that rows are sorted, grouped and compared by are there, of the operators' types (key_columns.c).
  *	  - Aggregates and their states are numbered from 0 without a gap, equal ones alike and others not; calls of window
  *		functions are of their node's window (aggregates.c).

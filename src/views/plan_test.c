@@ -169,26 +169,6 @@ change_type(Plan *plan)
 }
 
 static bool
-change_typmod(Plan *plan)
-{
-	Var *var = outer_var(plan);
-
-	if (var != NULL)
-		var->vartypmod = NO_NUMBER;
-	return var != NULL;
-}
-
-static bool
-change_collation(Plan *plan)
-{
-	Var *var = outer_var(plan);
-
-	if (var != NULL)
-		var->varcollid = NO_NUMBER;
-	return var != NULL;
-}
-
-static bool
 pass_fewer_columns(Plan *plan)
 {
 	if (!IsA(plan, Limit))
@@ -328,8 +308,6 @@ static const struct Defect
 	{"no column", name_no_column},
 	{"no side", name_no_side},
 	{"type", change_type},
-	{"typmod", change_typmod},
-	{"collation", change_collation},
 	{"fewer columns", pass_fewer_columns},
 	{"no sort column", sort_by_no_column},
 	{"sort operator", sort_by_another_type},

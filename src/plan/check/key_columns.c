@@ -41,7 +41,8 @@ check_column(const Compared *compared, AttrNumber attno, Oid operator, Oid colla
 							list_length(compared->columns));
 	type = exprType((Node *) entry->expr);
 	op_input_types(operator, & left, &right);
-	if (!IsBinaryCoercible(type, left))
+	/* PostgreSQL sorts a text that a citext was cast to by citext's operator, too. */
+	if (!IsBinaryCoercible(type, left) && !IsBinaryCoercible(left, type))
 		gpusort_refuse_plan(plan, "%s by column %d, of %s, with an operator for %s", compared->what, attno,
 							format_type_be(type), format_type_be(left));
 	if (OidIsValid(collation) != OidIsValid(exprCollation((Node *) entry->expr)))

@@ -14,7 +14,7 @@
  *		is believed.
  *	  - The parameters that a subquery with several columns sets in an UPDATE are not told at all: they were none yet.
  *	  - setrefs.c takes one of the SubPlans of an AlternativeSubPlan.  Nodes still tell what the other would read, which
- *		is set above them.
+ *		is set above them.  So does an Agg of its aggregates.
  *
  *-------------------------------------------------------------------------
  */
@@ -150,6 +150,17 @@ find_params_of_aggregates(Node *node, void *arg)
 	return expression_tree_walker(node, find_params_of_aggregates, arg);
 }
 
+/* Raises an error where one of these parameters is set by nobody. */
+static void
+check_set(const Plan *plan, const Bitmapset *read, const Bitmapset *valid)
+{
+	Bitmapset *others = bms_difference(read, valid);
+
+	if (!bms_is_empty(others))
+		gpusort_refuse_plan(plan, "reads parameter %d, which nothing above or beside it sets",
+							bms_next_member(others, -1));
+}
+
 static void
 check_agg(const Known *known, Agg *agg)
 {
@@ -160,8 +171,9 @@ check_agg(const Known *known, Agg *agg)
 		return;
 	(void) find_params_of_aggregates((Node *) agg->plan.targetlist, &read);
 	(void) find_params_of_aggregates((Node *) agg->plan.qual, &read);
-	if (!bms_equal(set, agg->aggParams))
-		gpusort_refuse_plan(&agg->plan, "has other aggParams than its aggregates read");
+	if (!bms_is_subset(set, agg->aggParams))
+		gpusort_refuse_plan(&agg->plan, "lacks parameters in aggParams that its aggregates read");
+	check_set(&agg->plan, agg->aggParams, known->valid);
 }
 
 /* Returns true if rows of a table or of what stands for one are read: those that EvalPlanQual gives again. */
@@ -191,17 +203,6 @@ is_scan(const Plan *plan)
 		default:
 			return false;
 	}
-}
-
-/* Raises an error where one of these parameters is set by nobody. */
-static void
-check_set(const Plan *plan, const Bitmapset *read, const Bitmapset *valid)
-{
-	Bitmapset *others = bms_difference(read, valid);
-
-	if (!bms_is_empty(others))
-		gpusort_refuse_plan(plan, "reads parameter %d, which nothing above or beside it sets",
-							bms_next_member(others, -1));
 }
 
 /*
@@ -370,7 +371,7 @@ check_plan(const Known *known, Plan *plan)
 	if (is_scan(plan))
 		read.noted = bms_add_members(read.noted, bms_intersect(plan->extParam, known->rechecked));
 	if (IsA(plan, Agg))
-		check_agg(known, (Agg *) plan);
+		check_agg(&here, (Agg *) plan);
 	check_set(plan, read.noted, here.valid);
 	check_set(plan, read.others, here.valid);
 
@@ -426,9 +427,58 @@ add_ctes(Plan **link, void *arg)
 	gpusort_plan_each_child(*link, add_ctes, arg);
 }
 
+/* The plans of subqueries that can be executed. */
+typedef struct Used
+{
+	PlannedStmt *stmt;
+	Bitmapset *plan_ids;
+} Used;
+
+static void add_used(Plan **link, void *arg);
+
+static void
+use_plan(Used *used, int plan_id)
+{
+	Plan *plan = list_nth(used->stmt->subplans, plan_id - 1);
+
+	if (bms_is_member(plan_id, used->plan_ids))
+		return;
+	used->plan_ids = bms_add_member(used->plan_ids, plan_id);
+	add_used(&plan, used);
+}
+
+static bool
+find_used(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan))
+		use_plan(arg, ((const SubPlan *) node)->plan_id);
+	return expression_tree_walker(node, find_used, arg);
+}
+
+static void
+find_used_in(const GpuSortPlanExpression *expression, void *arg)
+{
+	(void) find_used(expression->node, arg);
+}
+
+static void
+add_used(Plan **link, void *arg)
+{
+	const Plan *plan = *link;
+
+	(void) find_used((Node *) plan->initPlan, arg);
+	if (IsA(plan, CteScan))
+		use_plan(arg, ((const CteScan *) plan)->ctePlanId);
+	gpusort_plan_each_expression(*link, find_used_in, arg);
+	gpusort_plan_each_child(*link, add_used, arg);
+}
+
 /*
  * Raises an error where a plan of the statement reads a parameter that is not set, or does not tell what it depends on.
- * The plan of a subquery may read what it tells that it depends on: where it stands, that has to be set.
+ * The plan of a subquery may read what it tells that it depends on: where it stands, that has to be set.  A subquery
+ * of one that setrefs.c has left out is not executed, and nothing sets what it reads.
  */
 void
 gpusort_check_params(PlannedStmt *stmt)
@@ -436,18 +486,18 @@ gpusort_check_params(PlannedStmt *stmt)
 	Bitmapset *columns_set = NULL;
 	Bitmapset *ctes = NULL;
 	Known known = {.stmt = stmt, .gather = -1};
-	ListCell *cell;
+	Used used = {.stmt = stmt};
+	int plan_id = -1;
 
 	gpusort_plan_each_of_statement(stmt, add_columns_set, &columns_set);
 	gpusort_plan_each_of_statement(stmt, add_ctes, &ctes);
 	known.columns_set = columns_set;
 	known.ctes = ctes;
-	foreach(cell, stmt->subplans)
+	add_used(&stmt->planTree, &used);
+	while ((plan_id = bms_next_member(used.plan_ids, plan_id)) >= 0)
 	{
-		Plan *plan = lfirst(cell);
+		Plan *plan = list_nth(stmt->subplans, plan_id - 1);
 
-		if (plan == NULL)
-			continue;
 		known.valid = bms_copy(plan->extParam);
 		(void) check_plan(&known, plan);
 	}

@@ -1,18 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * vars.c
- *	  Rules of finished plans: each Var names a column that is there, of the Var's type, typmod and collation.
+ *	  Rules of finished plans: each Var names a column that is there, of the Var's type.
  *
- * Where a node passes the rows below it on, the columns of both are alike.  Of an Append, a MergeAppend, a
- * RecursiveUnion and a SetOp of two plans only the types are those of each plan below: PostgreSQL leaves typmods and
- * collations of UNION ALL's sides as they are.
+ * Where a node passes the rows below it on, the columns of both are of the same types.  Typmods and collations can
+ * differ in PostgreSQL's own plans: it simplifies CASE WHEN true THEN a ELSE b END to a after it has given the
+ * expression a typmod and a collation, and what reads the column of a subquery keeps these.
  *
  *-------------------------------------------------------------------------
  */
 #include "plan/check/rules.h"
 
 #include "access/htup_details.h"
-#include "catalog/pg_attribute.h"
 #include "catalog/pg_type_d.h"
 #include "node.h"
 #include "nodes/nodeFuncs.h"
@@ -32,53 +31,22 @@ typedef struct Look
 	GpuSortColumnsOf columns;
 } Look;
 
-/* What the values of a column are. */
-typedef struct Values
-{
-	Oid type;
-	int32 typmod;
-	Oid collation;
-} Values;
-
-static Values
-values_of(const Node *expr)
-{
-	return (Values){.type = exprType(expr), .typmod = exprTypmod(expr), .collation = exprCollation(expr)};
-}
-
-/* Returns true if a node passes the rows of several plans on. */
-static bool
-has_several(const Plan *plan)
-{
-	return IsA(plan, Append) || IsA(plan, MergeAppend) || IsA(plan, RecursiveUnion) ||
-		(IsA(plan, SetOp) && innerPlan(plan) != NULL);
-}
-
-/* Raises an error if a Var has other values than its column. */
+/* Raises an error if a Var is not of its column's type. */
 static void
-compare(const Look *look, const Var *var, const Values *column, const char *whose)
+compare(const Look *look, const Var *var, Oid type, const char *whose)
 {
 	/* a whole row of a subquery is called a record where its type has a name */
-	if (var->vartype == RECORDOID && type_is_rowtype(column->type))
+	if (var->vartype == RECORDOID && type_is_rowtype(type))
 		return;
-	if (var->vartype != column->type)
+	if (var->vartype != type)
 		gpusort_refuse_plan(look->plan, "has type %s for column %d of %s, which is %s", format_type_be(var->vartype),
-							var->varattno, whose, format_type_be(column->type));
-	if (has_several(look->plan))
-		return;
-	if (var->vartypmod != column->typmod)
-		gpusort_refuse_plan(look->plan, "has typmod %d for column %d of %s, which has %d", var->vartypmod,
-							var->varattno, whose, column->typmod);
-	if (var->varcollid != column->collation)
-		gpusort_refuse_plan(look->plan, "has collation %u for column %d of %s, which has %u", var->varcollid,
-							var->varattno, whose, column->collation);
+							var->varattno, whose, format_type_be(type));
 }
 
 static void
 check_column(const Look *look, const Var *var, List *columns, const char *whose)
 {
 	const TargetEntry *entry = NULL;
-	Values values;
 	ListCell *cell;
 
 	foreach(cell, columns)
@@ -89,8 +57,7 @@ check_column(const Look *look, const Var *var, List *columns, const char *whose)
 	if (entry == NULL)
 		gpusort_refuse_plan(look->plan, "names column %d of %s, which has %d", var->varattno, whose,
 							list_length(columns));
-	values = values_of((Node *) entry->expr);
-	compare(look, var, &values, whose);
+	compare(look, var, exprType((Node *) entry->expr), whose);
 }
 
 /* The plan whose rows are the outer side of a node; NULL if it has none. */
@@ -129,12 +96,8 @@ scanned_columns(const Plan *plan)
 static void
 check_table_column(const Look *look, const Var *var, Oid table)
 {
-	Values values;
-
-	if (var->varattno <= 0)
-		return;
-	get_atttypetypmodcoll(table, var->varattno, &values.type, &values.typmod, &values.collation);
-	compare(look, var, &values, get_rel_name(table));
+	if (var->varattno > 0)
+		compare(look, var, get_atttype(table, var->varattno), get_rel_name(table));
 }
 
 /* A column of what a node scans.  Functions, row sources of others and work tables tell theirs in no plan. */
@@ -242,7 +205,7 @@ is_ours(const Plan *plan)
 		gpusort_plan_is(plan, &gpusort_exchange_scan_methods) || gpusort_plan_is(plan, &gpusort_output_scan_methods);
 }
 
-/* Raises an error where an expression of a node names a column that is not there, or is of other values. */
+/* Raises an error where an expression of a node names a column that is not there, or is of another type. */
 void
 gpusort_check_vars(PlannedStmt *stmt, Plan *plan)
 {
@@ -256,7 +219,7 @@ gpusort_check_vars(PlannedStmt *stmt, Plan *plan)
 	}
 }
 
-/* The columns of a child and of the node that passes its rows on are alike. */
+/* The columns of a child and of the node that passes its rows on are of the same types. */
 static void
 check_child(const Plan *plan, const Plan *child)
 {
@@ -273,14 +236,12 @@ check_child(const Plan *plan, const Plan *child)
 	{
 		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
 		const Var *var = (const Var *) entry->expr;
-		Values values = values_of((Node *) entry->expr);
-		Values passed = values_of((Node *) lfirst_node(TargetEntry, below)->expr);
+		Oid type = exprType((Node *) entry->expr);
+		Oid passed = exprType((Node *) lfirst_node(TargetEntry, below)->expr);
 
-		if (values.type != passed.type ||
-			(!has_several(plan) && (values.typmod != passed.typmod || values.collation != passed.collation)))
-			gpusort_refuse_plan(plan, "passes column %d on, of %s (typmod %d, collation %u), as %s (%d, %u)",
-								entry->resno, format_type_be(passed.type), passed.typmod, passed.collation,
-								format_type_be(values.type), values.typmod, values.collation);
+		if (type != passed)
+			gpusort_refuse_plan(plan, "passes column %d on, of %s, as %s", entry->resno, format_type_be(passed),
+								format_type_be(type));
 		if (IsA(var, Var) && var->varattno != entry->resno)
 			gpusort_refuse_plan(plan, "passes rows on, and has column %d of them as its column %d", var->varattno,
 								entry->resno);

@@ -92,6 +92,7 @@ typedef struct Lifted
 	double processes;        /* that share the rows, as the planner counts the leader */
 	List *init_plans;        /* of all nodes down to the partial plans */
 	Bitmapset *params;       /* that any of these nodes depends on */
+	Bitmapset *used_params;  /* that any of these nodes reads, of those that initPlans set */
 	Bitmapset *other_params; /* rescan_params of all Gathers, the one that stays aside */
 	GpuSortDecisions *decisions;
 } Lifted;
@@ -126,11 +127,29 @@ change_rescan_param(Plan **link, void *arg)
 	gpusort_plan_each_child(plan, change_rescan_param, arg);
 }
 
-/* Notes a node's parameters and takes its initPlans. */
+/* The parameters that a list of initPlans sets. */
+static Bitmapset *
+set_params(List *init_plans)
+{
+	Bitmapset *params = NULL;
+	ListCell *cell;
+	ListCell *param;
+
+	foreach(cell, init_plans)
+	{
+		foreach(param, lfirst_node(SubPlan, cell)->setParam)
+			params = bms_add_member(params, lfirst_int(param));
+	}
+	return params;
+}
+
+/* Notes a node's parameters and takes its initPlans.  The node depends no more on what these set and nobody reads. */
 static void
 take_params(Lifted *lifted, Plan *plan)
 {
 	lifted->params = bms_add_members(lifted->params, plan->allParam);
+	plan->allParam =
+		bms_difference(plan->allParam, bms_difference(set_params(plan->initPlan), lifted->used_params));
 	lifted->init_plans = list_concat(lifted->init_plans, plan->initPlan);
 	plan->initPlan = NIL;
 }
@@ -175,22 +194,6 @@ share_sort(Lifted *lifted, CustomScan *scan)
 	gpusort_plan_refer_to_child(scan);
 	gpusort_plan_set_range_columns(scan, lifted->range_columns, lifted->key_types);
 	change_rescan_param(&scan->scan.plan.lefttree, lifted);
-}
-
-/* The parameters that a list of initPlans sets. */
-static Bitmapset *
-set_params(List *init_plans)
-{
-	Bitmapset *params = NULL;
-	ListCell *cell;
-	ListCell *param;
-
-	foreach(cell, init_plans)
-	{
-		foreach(param, lfirst_node(SubPlan, cell)->setParam)
-			params = bms_add_member(params, lfirst_int(param));
-	}
-	return params;
 }
 
 static void
@@ -285,6 +288,7 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 		.gather = gather,
 		.range_columns = ranges->ncolumns,
 		.key_types = gpusort_range_key_types(ranges),
+		.used_params = lift->safety.used_params,
 		.decisions = lift->decisions,
 	};
 	GpuSortOutputInfo info = {

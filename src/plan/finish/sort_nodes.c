@@ -198,6 +198,9 @@ replace_gather_merge(Place *place, GatherMerge *merge)
 	gather->num_workers = merge->num_workers;
 	gather->rescan_param = merge->rescan_param;
 	gather->initParam = merge->initParam;
+	/* Unlike the Gather Merge, it depends on the initPlans that stay above it. */
+	gather->plan.extParam = bms_del_member(bms_copy(sort->plan.extParam), merge->rescan_param);
+	gather->plan.allParam = bms_del_member(bms_copy(sort->plan.allParam), merge->rescan_param);
 	scan = make_scan(plan, gpusort_plan_pack(sort), &gather->plan, &gpusort_scan_methods);
 	return &scan->scan.plan;
 }
