@@ -33,6 +33,7 @@
  */
 #include "plan/offer/offers.h"
 
+#include "executor/executor.h"
 #include "node.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -251,7 +252,34 @@ place_below(const GpuSortPathPlace *place, const Path *path, int link)
 	return below;
 }
 
-/* Returns a path with what takes the places below it: the same, if nothing does. */
+/* Returns true if a path that is taken lacks an order that the one in its place has. */
+static bool
+loses_order(const Path *path, const Path *taken)
+{
+	return !pathkeys_contained_in(path->pathkeys, taken->pathkeys);
+}
+
+/* A merge join sorts no side that comes in order now. */
+static void
+drop_sorts(MergePath *join)
+{
+	const Path *outer = join->jpath.outerjoinpath;
+	Path *inner = join->jpath.innerjoinpath;
+
+	if (pathkeys_contained_in(join->outersortkeys, outer->pathkeys))
+		join->outersortkeys = NIL;
+	if (join->innersortkeys == NIL || !pathkeys_contained_in(join->innersortkeys, inner->pathkeys))
+		return;
+	join->innersortkeys = NIL;
+	/* The Sort could go back to a row that it had given. */
+	if (!join->skip_mark_restore && !ExecSupportsMarkRestore(inner))
+		join->materialize_inner = true;
+}
+
+/*
+ * Returns a path with what takes the places below it: the same, if nothing does.  It has no order that it passed on
+ * from below and that is not there any more: a merge join that is made of it sorts.
+ */
 static Path *
 with_children(const GpuSortPathPlace *place, Path *path)
 {
@@ -278,6 +306,8 @@ with_children(const GpuSortPathPlace *place, Path *path)
 			copy = memcpy(palloc(children.size), path, children.size);
 		*gpusort_path_children(copy).links[i] = taken;
 		copy->parallel_safe &= taken->parallel_safe;
+		if (i == 0 && !IsA(path, SortPath) && loses_order(child, taken))
+			copy->pathkeys = NIL;
 	}
 	if (children.list != NULL)
 	{
@@ -285,6 +315,7 @@ with_children(const GpuSortPathPlace *place, Path *path)
 		List *list = NIL;
 		bool safe = path->parallel_safe;
 		bool changed = false;
+		bool unordered = false;
 		ListCell *cell;
 
 		foreach(cell, *children.list)
@@ -292,6 +323,7 @@ with_children(const GpuSortPathPlace *place, Path *path)
 			Path *taken = take(&below, lfirst(cell));
 
 			changed |= taken != lfirst(cell);
+			unordered |= loses_order(lfirst(cell), taken);
 			safe &= taken->parallel_safe;
 			list = lappend(list, taken);
 		}
@@ -300,10 +332,14 @@ with_children(const GpuSortPathPlace *place, Path *path)
 			copy = memcpy(palloc(children.size), path, children.size);
 			*gpusort_path_children(copy).list = list;
 			copy->parallel_safe = safe;
+			if (unordered)
+				copy->pathkeys = NIL;
 		}
 	}
 	if (copy == NULL)
 		return path;
+	if (IsA(copy, MergePath))
+		drop_sorts((MergePath *) copy);
 	/* What takes a place can be in an order that was sorted for. */
 	if (IsA(copy, SortPath) && pathkeys_contained_in(copy->pathkeys, ((SortPath *) copy)->subpath->pathkeys))
 		return ((SortPath *) copy)->subpath;
