@@ -24,6 +24,10 @@
 #if PG_VERSION_NUM >= 160000
 /* VARDATA_ANY and its like, which postgres.h has before */
 #include "varatt.h"
+/* A Var is made NULL by the outer joins and grouping sets of another one. */
+#define TAKE_NULLINGRELS(var, from) ((var)->varnullingrels = bms_copy((from)->varnullingrels))
+#else
+#define TAKE_NULLINGRELS(var, from) ((void) 0)
 #endif
 
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 210000

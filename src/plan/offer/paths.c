@@ -29,6 +29,39 @@
 #include "plan/model/shape.h"
 
 /*
+ * Returns the columns of the plan below, for a node that passes its rows on.  setrefs.c looks for each of them in the
+ * node's own list, by the number of its Var, and raises an error if the first that it finds is made NULL by other joins
+ * or grouping sets: so all of a number are as the first.  Those above find the first, too.  What a column refers to
+ * is told by its place when the plan is finished.
+ */
+static List *
+columns_passed_on(const Plan *plan)
+{
+	List *columns = copyObject(plan->targetlist);
+	ListCell *cell;
+	ListCell *earlier;
+
+	foreach(cell, columns)
+	{
+		Var *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
+
+		if (!IsA(var, Var))
+			continue;
+		foreach(earlier, columns)
+		{
+			const Var *first = (const Var *) lfirst_node(TargetEntry, earlier)->expr;
+
+			if (IsA(first, Var) && first->varno == var->varno && first->varattno == var->varattno)
+			{
+				TAKE_NULLINGRELS(var, first);
+				break;
+			}
+		}
+	}
+	return columns;
+}
+
+/*
  * The CustomScan that takes the place of the finished Sort.  Like a Sort, it passes
  * its child's rows on as they are.  What its columns refer to is settled when the
  * plan is finished (sort_nodes.c).
@@ -39,7 +72,7 @@ replace_sort(PlannerInfo *root, CustomPath *path, List *custom_plans, const Cust
 	Sort *sort = linitial_node(Sort, custom_plans);
 	CustomScan *scan = makeNode(CustomScan);
 
-	scan->scan.plan.targetlist = sort->plan.targetlist;
+	scan->scan.plan.targetlist = columns_passed_on(&sort->plan);
 	scan->scan.plan.lefttree = sort->plan.lefttree;
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
@@ -75,9 +108,9 @@ plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	Plan *child = linitial(custom_plans);
 	CustomScan *scan = makeNode(CustomScan);
 
-	scan->scan.plan.targetlist = copyObject(child->targetlist);
+	scan->scan.plan.targetlist = columns_passed_on(child);
 	scan->scan.plan.lefttree = child;
-	scan->custom_scan_tlist = copyObject(child->targetlist);
+	scan->custom_scan_tlist = copyObject(scan->scan.plan.targetlist);
 	scan->methods = &gpusort_output_scan_methods;
 	scan->custom_private = gpusort_output_plan_pack(&info);
 	return &scan->scan.plan;
