@@ -6,7 +6,7 @@
  * It is above the Gather that starts the processes, and runs in the leader alone.
  * output.c tells what the others do.
  *
- * The first row asked for begins the sorts in the service and runs Gather, once, which comes
+ * The first row asked for runs Gather, once, which has the sorts begun in the service and comes
  * back when all rows have been put, sorted and cut into ranges.  Then the rows of one
  * range after another are emitted: those of a worker's range out of its queue, those of a
  * range that nobody has claimed yet straight from the plan below GpuSortOutput, here.  At
@@ -40,6 +40,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "node.h"
+#include "server/reasons.h"
 #include "server/wait_events.h"
 #include "sort/heap_rows.h"
 #include "storage/latch.h"
@@ -131,26 +132,29 @@ fall_back(ExchangeState *state)
 	state->stage = STAGE_GATHER;
 }
 
-/* Has the rows put, sorted and cut, or finds out that this is not to be. */
-static void
+/*
+ * Has the rows put, sorted and cut.  Where the service takes no part returns the first row, or an empty slot; else
+ * NULL.
+ */
+static TupleTableSlot *
 begin_exchange(ExchangeState *state)
 {
 	GatherState *gather = castNode(GatherState, outerPlanState(state));
+	TupleTableSlot *row;
 	Size bytes;
 
 	state->emitted = false;
-	gpusort_output_begin(state->output, 1 + castNode(Gather, gather->ps.plan)->num_workers);
-	if (state->output->outcome == GPUSORT_OUTPUT_SERIAL)
+	row = gpusort_gather_row(&gather->ps);
+	if (state->output->stage == GPUSORT_OUTPUT_ALONE)
 	{
 		state->stage = STAGE_GATHER;
-		return;
+		return TupIsNull(row) ? state->slot : row;
 	}
-	(void) gpusort_gather_row(&gather->ps);
 	gpusort_gather_uncount_row(&gather->ps);
-	if (state->output->outcome == GPUSORT_OUTPUT_FAILED)
+	if (gpusort_output_has_failed(state->output))
 	{
 		fall_back(state);
-		return;
+		return NULL;
 	}
 	state->stage = STAGE_BETWEEN;
 	state->range = 0;
@@ -161,6 +165,19 @@ begin_exchange(ExchangeState *state)
 	if (state->figures != NULL)
 		pfree(state->figures);
 	state->figures = MemoryContextAllocZero(gather->ps.state->es_query_cxt, bytes);
+	return NULL;
+}
+
+/* Reads Gather to its end: errors of workers come in, and their counts. */
+static void
+drain_gather(ExchangeState *state)
+{
+	TupleTableSlot *row;
+
+	do
+	{
+		row = gpusort_gather_row(outerPlanState(state));
+	} while (!TupIsNull(row));
 }
 
 /* The leader's range at hand, which was asked for if asked says so, comes from the plan. */
@@ -179,9 +196,7 @@ next_range(ExchangeState *state)
 {
 	if (state->range == state->ranges)
 	{
-		/* Errors of workers come in here, and their counts. */
-		while (!TupIsNull(gpusort_gather_row(outerPlanState(state))))
-			;
+		drain_gather(state);
 		gpusort_output_finish(state->output);
 		state->stage = STAGE_ENDED;
 		return;
@@ -228,8 +243,7 @@ note_gone(ExchangeState *state)
 	}
 	/* It must have ended with an error, which comes in here. */
 	gpusort_output_stop(state->output);
-	while (!TupIsNull(gpusort_gather_row(outerPlanState(state))))
-		;
+	drain_gather(state);
 	elog(ERROR, "a parallel worker has ended before its rows have");
 }
 
@@ -375,7 +389,9 @@ next_row(ExchangeState *state)
 		switch (state->stage)
 		{
 			case STAGE_BEGIN:
-				begin_exchange(state);
+				row = begin_exchange(state);
+				if (row != NULL)
+					return row;
 				break;
 			case STAGE_BETWEEN:
 				next_range(state);
@@ -460,17 +476,15 @@ end_exchange_node(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
-/* Ends what is going on, whole: the next row asked for begins the sorts anew. */
+/* Gather starts over, with all below it: the next row asked for has the sorts begun anew. */
 static void
 rescan_exchange_node(CustomScanState *node)
 {
 	ExchangeState *state = (ExchangeState *) node;
 	PlanState *gather = outerPlanState(node);
 
-	/* Workers that still run must end before Gather waits for them. */
 	end_stash(state);
-	if (state->stage != STAGE_BEGIN)
-		gpusort_output_reset(state->output);
+	state->output->lost.reason = GPUSORT_REASON_NONE;
 	state->stage = STAGE_BEGIN;
 	if (gather->chgParam == NULL)
 		ExecReScan(gather);

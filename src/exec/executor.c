@@ -17,9 +17,9 @@
  *						and running_ranges.c
  *	  percentiles.c		what an Agg above reads by the numbers of rows, with hypothetical.c; numbered_rows.c
  *
- * The nodes above a sort whose rows several processes read are in exchange.c and output.c, or in partial_output.c, with
- * nodes.c, and window_ranges.c for windows that go on from range to range.  They drive such a GpuSort: its rows are put
- * before one is asked for.
+ * The nodes above a sort whose rows several processes read are in output.c, with output_share.c and nodes.c, and
+ * exchange.c, and window_ranges.c is for windows that go on from range to range.  They drive such a GpuSort: its rows
+ * are put before one is asked for.
  *
  * The outer side of a merge join stays in stage INPUT, without a row, where the inner side has none (stream.c).
  *
@@ -35,7 +35,7 @@
 #include "exec/bound.h"
 #include "exec/explain.h"
 #include "exec/ingest.h"
-#include "exec/partial_output.h"
+#include "exec/output.h"
 #include "exec/percentiles.h"
 #include "exec/running.h"
 #include "exec/scan_state.h"
@@ -307,7 +307,7 @@ visit(PlanState *ps, void *arg)
 	if (IsA(ps, GatherState) || IsA(ps, GatherMergeState))
 		arg = ps;
 	else if (arg != NULL)
-		gpusort_partial_output_note_gather(ps, arg);
+		gpusort_output_note_gather(ps, arg);
 	return planstate_tree_walker(ps, visit, arg);
 }
 

@@ -101,8 +101,9 @@ stay(GpuSortIngestState *state)
 	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	GpuSortFailure failure;
 
-	gpusort_claims_sign_off(claims);
-	if (gpusort_claims_wait_parts(claims, GPUSORT_PARTS_NONE) != GPUSORT_PARTS_NONE && !check_parts(state, &failure))
+	gpusort_claims_sign_off(claims, true);
+	if (gpusort_claims_await_task(claims, false, GPUSORT_PARTS_NONE) == GPUSORT_TASK_VERIFY &&
+		!check_parts(state, &failure))
 		gpusort_claims_stop(claims, &failure);
 	MemoryContextSwitchTo(caller);
 }
@@ -254,7 +255,7 @@ reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
 	state->shared->stays = state->holds;
-	gpusort_claims_start(&state->shared->claims, false);
+	gpusort_claims_start(&state->shared->claims);
 	gpusort_joint_ingest_publish(&state->joint);
 }
 

@@ -1,271 +1,350 @@
 /*-------------------------------------------------------------------------
  *
  * output.c
- *	  The GpuSortOutput node: runs the plan below it for ranges of sorted rows, in each process.
+ *	  The GpuSortOutput node: runs the plan below it for ranges of sorted rows, in each participant of a parallel plan.
  *
- *	  GpuSortExchange			emits what the processes computed, in the order of the ranges
- *	    Gather
- *	      GpuSortOutput			in the leader and in each worker
- *	        plan
- *	          GpuSort			one or several (parallel/joint_sort.h)
- *	            partial plan
+ *	  GpuSortExchange			Gather, or Gather Merge
+ *	    Gather					  plan				partial joins, aggregates
+ *	      GpuSortOutput			    GpuSortOutput	in the leader and in each worker
+ *	        plan				      plan
+ *	          GpuSort			        GpuSort		one or several (parallel/joint_sort.h)
+ *	            partial plan			  partial plan
  *
- * In every process, in this order:
+ * What the participants do until ranges of the sorted rows can be read is in parallel/participants.h.  Then each
+ * claims a range, has the plan below start over on it, and claims another, until there is none left.  It asks the
+ * service for the rows of the next range before it reads one, so that it does not wait for them.  What the plan makes
+ * of a range goes
  *
- *	1. The GpuSorts put this process's part of the rows.  Workers register before
- *	   they read a row and sign off when their part is confirmed.  When its own part is in and
- *	   all who registered have signed off, the leader seals the ingest: a worker
- *	   that comes later must find nothing left for it.
- *	2. The leader has the rows sorted and cut into ranges.  Where the sort is by the C library's
- *	   collations all processes verify their order, each a part of it at a time (parallel/joint_check.c).
- *	   Then the leader tells the workers of the ranges.
- *	3. A worker claims the next range that is nobody's, has the plan start over on it,
- *	   writes what that gives to its row queue, and claims another, until there is none
- *	   left.  It asks the service for the rows of the range after next, so that it does not
- *	   wait for them.  The leader is GpuSortExchange's to lead: it claims a range when
- *	   that is the next to be emitted and nobody's, and its rows take no queue.
+ *	  - to the node above in the same process, of a partial plan.  As of any partial plan, each row comes from one
+ *		process, and there is no order over all.
+ *	  - else in a worker to its row queue, which GpuSortExchange reads.  The leader's ranges are GpuSortExchange's to
+ *		claim and read, without a queue (exchange.c).
  *
- * The process whose range is being read always gets on:
- * it waits for nobody but the service and the reader of its queue.
- * With no workers the leader does everything, in one range.
+ * The plan starts over by a changed parameter, Gather's rescan_param, on which all nodes from here to the GpuSorts
+ * depend; what is below these is not read again.
  *
- * The plan starts over by a changed parameter, Gather's rescan_param, on which all nodes
- * from here to the GpuSorts depend; what is below these is not read again.
+ * WHO SORTS.  Below a GpuSortExchange the leader does: it is sure to come, and its node sends one empty row up through
+ * Gather when the ranges are there.  In a partial plan any process does: the leader may come last, since it reads what
+ * workers send first, or never, where no more rows are wanted.  Its connection keeps the sorts until Gather has ended
+ * its workers.  Where the service lets no worker have them sorted, workers wait for the leader, who comes while rows
+ * are wanted; with parallel_leader_participation off it would not, so the service takes no part then.
  *
- * Through Gather goes one empty row, so that it comes back when the ranges are there, or,
- * in the outcome SERIAL, every row: then the leader alone runs the plan, as a whole, with
- * PostgreSQL's sort in the GpuSorts.
+ * NO DEADLOCK.  The process whose range is being read waits for nobody but the service and the reader of its queue.
  *
- * What is lost in any process is noted in shared memory, and ends the work of all:
- * without an error, so that the leader can fall back if nothing has been emitted.
+ * WITHOUT THE SERVICE.  Where it takes no part, which is known before workers start, one process runs the plan as a
+ * whole, with PostgreSQL's sort in the GpuSorts, and the others give no rows: as the plans below are partial ones, that
+ * process gets all of their rows.  It is the leader, or in a partial plan the first to come.
+ *
+ * LOST ROWS.  What is lost in any process is noted in shared memory, and ends the work of all.  Below a
+ * GpuSortExchange that is no error: if nothing has been emitted it has the leader run the plan alone.  In a partial
+ * plan nothing can be read again, so the query ends with an error.
  *
  *-------------------------------------------------------------------------
  */
 #include "exec/output.h"
 
 #include "access/parallel.h"
-#include "parallel/claims.h"
-#include "parallel/joint_check.h"
-#include "exec/partial_output.h"
+#include "commands/explain.h"
+#include "exec/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "server/installation.h"
+#include "parallel/participants.h"
+#include "server/reasons.h"
+#include "server/wait_events.h"
+#include "storage/latch.h"
 
-/* Where the row queue of a worker is. */
-static void *
-row_queue(GpuSortOutputShared *shared, int worker)
+/* A worker waits so long before it raises the error that rows are lost. */
+#define OTHER_ERRORS_MS      200
+#define OTHER_ERRORS_STEP_MS 10
+
+/* This process's number among those that claim ranges. */
+static int
+own_process(void)
 {
-	return (char *) shared + CACHELINEALIGN(sizeof(GpuSortOutputShared)) + worker * gpusort_row_queue_bytes();
+	return ParallelWorkerNumber + 1; /* GPUSORT_LEADER_PROCESS in the leader */
+}
+
+/*
+ * Waits until it is known by what another process has failed, if rows are lost because it has: it told the leader so
+ * before its connection to the service closed.  The leader ends this process then, or finds an error to raise.
+ */
+static void
+wait_for_other_errors(void)
+{
+	CHECK_FOR_INTERRUPTS();
+	for (int i = 0; IsParallelWorker() && i < OTHER_ERRORS_MS / OTHER_ERRORS_STEP_MS; i++)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, OTHER_ERRORS_STEP_MS,
+						 gpusort_wait_event(GPUSORT_WAIT_RANGES));
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* The participant's total: makes windows that go on from one range to the next do so. */
+static bool
+total(void *arg, bool ordered, uint32 ranges, GpuSortFailure *failure)
+{
+	GpuSortOutputState *state = arg;
+	GpuSortWindowShared *shared = &state->shared->window;
+	GpuSortClaims *claims = &state->shared->claims;
+
+	if (ordered)
+		return gpusort_window_ranges_lead(&state->window, &state->nodes, shared, claims, ranges, failure);
+	gpusort_window_ranges_join(&state->window, &state->nodes, shared);
+	return gpusort_window_ranges_follow(&state->window, &state->nodes, shared, claims, failure);
+}
+
+/* Takes part in what comes before ranges; the stage says what came of it. */
+static void
+participate(GpuSortOutputState *state)
+{
+	GpuSortOutputShared *shared = state->shared;
+	const GpuSortParticipant own = {
+		.sorts = &state->nodes.sorts,
+		.claims = &shared->claims,
+		/* a worker does not know how many have started */
+		.processes = state->workers != NULL ? 1 + state->workers->nworkers_launched : shared->nprocesses,
+		.orders = state->partial || !IsParallelWorker(),
+		.total = total,
+		.arg = state};
+
+	if (!shared->claims.stop)
+		gpusort_participant_ingest(&own);
+	state->stage = GPUSORT_OUTPUT_ENDED;
+	if (!gpusort_participant_await_ranges(&own) || !gpusort_participant_open(&own))
+		return;
+	state->stage = GPUSORT_OUTPUT_RANGES;
+	if (IsParallelWorker())
+		gpusort_window_ranges_join(&state->window, &state->nodes, &shared->window);
+}
+
+/* Returns true if this process is the one that runs the plan alone. */
+static bool
+takes_all(GpuSortOutputState *state)
+{
+	return state->partial ? gpusort_claims_take_all(&state->shared->claims) : !IsParallelWorker();
+}
+
+/* The first row is asked for. */
+static void
+begin(GpuSortOutputState *state)
+{
+	state->stage = GPUSORT_OUTPUT_ENDED;
+	if (state->shared == NULL && IsParallelWorker())
+	{
+		/* Others may take the end of its rows for the end of all: so does a parallel Append. */
+		if (state->partial)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("a parallel worker has loaded another build of gpusort than its leader"),
+					 errhint("Run the query again in a new session.")));
+		return;
+	}
+	if (state->shared == NULL)
+		gpusort_output_begin_without_workers(state);
+	state->nodes.sorts.partial = state->partial;
+	if (!state->shared->alone)
+		participate(state);
+	else if (takes_all(state))
+	{
+		gpusort_joint_sorts_refuse(&state->nodes.sorts, &state->shared->claims.failure);
+		state->stage = GPUSORT_OUTPUT_ALONE;
+	}
 }
 
 /* Has the plan below read the range that was asked for first; false if its rows are lost. */
-static bool
-begin_range(GpuSortOutputState *state, GpuSortFailure *failure)
+bool
+gpusort_output_begin_range(GpuSortOutputState *state)
 {
-	if (!gpusort_nodes_begin_range(&state->nodes, outerPlanState(state), failure))
+	GpuSortFailure failure;
+
+	if (!gpusort_nodes_begin_range(&state->nodes, outerPlanState(state), &failure))
+	{
+		gpusort_claims_stop(&state->shared->claims, &failure);
 		return false;
+	}
 	gpusort_window_ranges_begin(&state->window, &state->nodes, &state->shared->window);
 	return true;
 }
 
-/* Writes what the plan below makes of the range at hand to the queue; false if that is not wanted any more, or lost. */
+/* Asks for the rows of a range that this process has claimed; false if they are lost. */
+bool
+gpusort_output_ask(GpuSortOutputState *state, uint32 range)
+{
+	GpuSortFailure failure;
+
+	if (gpusort_joint_sorts_ask(&state->nodes.sorts, range, &failure))
+		return true;
+	gpusort_claims_stop(&state->shared->claims, &failure);
+	return false;
+}
+
+/* Asks for the rows of the next range, if there is one, and makes it this process's; false if rows are lost. */
+static bool
+ask_next(GpuSortOutputState *state)
+{
+	state->asked = gpusort_claims_next(&state->shared->claims, own_process());
+	return state->asked < 0 || gpusort_output_ask(state, state->asked);
+}
+
+/* Goes to the range that was asked for; false if there is none, or rows are lost. */
+static bool
+next_range(GpuSortOutputState *state)
+{
+	CHECK_FOR_INTERRUPTS();
+	/* What is left of the range before must be given up before another is asked for. */
+	return state->asked >= 0 && gpusort_output_begin_range(state) && ask_next(state);
+}
+
+/* Returns the next row of the range at hand; an empty slot or NULL after the last, and when rows are lost. */
+static TupleTableSlot *
+next_row(GpuSortOutputState *state)
+{
+	TupleTableSlot *row = ExecProcNode(outerPlanState(state));
+
+	if (likely(!state->nodes.sorts.lost))
+		return row;
+	gpusort_joint_sorts_note_lost(&state->nodes.sorts, &state->shared->claims);
+	return NULL;
+}
+
+/* Writes the rows of the range at hand to the queue; false if they are lost, or not wanted any more. */
 static bool
 write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 {
 	PlanState *ps = &state->css.ss.ps;
-	PlanState *child = outerPlanState(state);
 	double rows = 0;
 
 	for (;;)
 	{
-		TupleTableSlot *row = ExecProcNode(child);
+		TupleTableSlot *row = next_row(state);
 
-		if (unlikely(state->nodes.sorts.lost))
-		{
-			gpusort_joint_sorts_note_lost(&state->nodes.sorts, &state->shared->claims);
-			return false;
-		}
 		if (TupIsNull(row))
 			break;
 		if (!gpusort_row_queue_put(writer, row))
 			return false;
 		rows++;
 	}
+	if (state->nodes.sorts.lost)
+		return false;
 	if (ps->instrument != NULL)
 		InstrUpdateTupleCount(ps->instrument, rows);
 	return gpusort_row_queue_end_range(writer);
 }
 
-/* Writes one range after another to the queue, until there is none left. */
+/* Writes one range after another to this worker's queue, until there is none left. */
 static void
-write_ranges(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
+write_ranges(GpuSortOutputState *state)
 {
-	GpuSortClaims *claims = &state->shared->claims;
-	const int process = ParallelWorkerNumber + 1;
-	int range = gpusort_claims_next(claims, process);
-	GpuSortFailure failure = {0};
+	GpuSortRowQueueWriter *writer =
+		gpusort_row_queue_open_writer(gpusort_output_queue_place(state->shared, ParallelWorkerNumber));
 
-	if (range >= 0 && !gpusort_joint_sorts_ask(&state->nodes.sorts, range, &failure))
+	if (ask_next(state))
 	{
-		gpusort_claims_stop(claims, &failure);
-		return;
+		while (next_range(state) && write_range(state, writer))
+			;
 	}
-	while (range >= 0)
-	{
-		CHECK_FOR_INTERRUPTS();
-		range = gpusort_claims_next(claims, process);
-		if (!begin_range(state, &failure) ||
-			(range >= 0 && !gpusort_joint_sorts_ask(&state->nodes.sorts, range, &failure)))
-		{
-			gpusort_claims_stop(claims, &failure);
-			return;
-		}
-		if (!write_range(state, writer))
-			return;
-	}
-}
-
-/* Puts this worker's part of the rows, unless it has come too late to have one. */
-static void
-ingest_in_worker(GpuSortOutputState *state)
-{
-	GpuSortClaims *claims = &state->shared->claims;
-	GpuSortFailure failure;
-	bool whole;
-
-	if (!gpusort_claims_register(claims))
-	{
-		if (!claims->stop && gpusort_joint_sorts_have_rows(&state->nodes.sorts))
-			elog(ERROR, "a parallel worker has rows that came too late to be sorted");
-		return;
-	}
-	if (!gpusort_joint_sorts_ingest(&state->nodes.sorts, &claims->stop, &whole, &failure))
-		gpusort_claims_stop(claims, &failure);
-	gpusort_claims_sign_off(claims);
-}
-
-/* Does its part of what is done with all rows before there are ranges to be claimed; false, with a reason: lost. */
-static bool
-follow(GpuSortOutputState *state, GpuSortPartsPhase phase, GpuSortFailure *failure)
-{
-	GpuSortOutputShared *shared = state->shared;
-
-	if (phase == GPUSORT_PARTS_VERIFY)
-		return gpusort_joint_check_follow(&state->nodes.sorts, &shared->claims, failure);
-	gpusort_window_ranges_join(&state->window, &state->nodes, &shared->window);
-	return gpusort_window_ranges_follow(&state->window, &state->nodes, &shared->window, &shared->claims, failure);
-}
-
-/* All that a worker does. */
-static void
-run_worker(GpuSortOutputState *state)
-{
-	GpuSortOutputShared *shared = state->shared;
-	GpuSortClaims *claims;
-	GpuSortFailure failure;
-	GpuSortRowQueueWriter *writer;
-	GpuSortPartsPhase phase;
-
-	if (shared == NULL || shared->claims.stop)
-		return;
-	claims = &shared->claims;
-	ingest_in_worker(state);
-	phase = gpusort_claims_wait_parts(claims, GPUSORT_PARTS_NONE);
-	if (claims->stop)
-		return;
-	if (!gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure))
-	{
-		/* It has put no rows, so the others, which may have emitted some, go on without it. */
-		ereport(DEBUG1,
-				(errmsg_internal("gpusort: a parallel worker leaves all ranges to others: %s", failure.text)));
-		return;
-	}
-	for (; phase != GPUSORT_PARTS_NONE; phase = gpusort_claims_wait_parts(claims, phase))
-	{
-		if (!follow(state, phase, &failure))
-			gpusort_claims_stop(claims, &failure);
-	}
-	if (!gpusort_claims_wait(claims))
-		return;
-	gpusort_window_ranges_join(&state->window, &state->nodes, &shared->window);
-	writer = gpusort_row_queue_open_writer(row_queue(shared, ParallelWorkerNumber));
-	write_ranges(state, writer);
 	gpusort_row_queue_close_writer(writer);
 	gpusort_joint_sorts_close(&state->nodes.sorts);
 }
 
-static void
-create_shared(GpuSortOutputShared *shared, int nworkers)
+/* The node's row below a GpuSortExchange: one empty row, or in the leader alone all rows. */
+static TupleTableSlot *
+exec_below_exchange(GpuSortOutputState *state)
 {
-	shared->build = gpusort_module_build();
-	shared->nworkers = nworkers;
-	shared->window = (GpuSortWindowShared){.totals = InvalidDsaPointer};
-	gpusort_claims_create(&shared->claims);
+	bool first = state->stage == GPUSORT_OUTPUT_BEGIN;
+
+	if (first)
+		begin(state);
+	if (state->stage == GPUSORT_OUTPUT_ALONE)
+		return ExecProcNode(outerPlanState(state));
+	if (!first)
+		return NULL;
+	if (!IsParallelWorker())
+		return ExecStoreAllNullTuple(state->empty_row);
+	if (state->stage == GPUSORT_OUTPUT_RANGES)
+		write_ranges(state);
+	return NULL;
 }
 
-/*
- * Returns how many processes may read ranges: workers that have come too late to ingest do, too.  Not in one
- * expression: of 1 + (flag ? pointer->number : 0) GCC 14.2 reads the number whatever the flag is.
- */
-static int
-processes(const GpuSortOutputState *state)
+/* No rows are wanted any more of this process of a partial plan.  Errors: since they are lost. */
+static void
+end_partial(GpuSortOutputState *state)
 {
-	if (!state->in_segment)
-		return 1;
-	return 1 + state->workers->nworkers_launched;
+	const GpuSortClaims *claims = &state->shared->claims;
+
+	state->stage = GPUSORT_OUTPUT_ENDED;
+	if (!claims->stop || claims->failure.reason == GPUSORT_REASON_NONE)
+		return;
+	wait_for_other_errors();
+	gpusort_sort_report_lost(claims->published, &claims->failure);
 }
 
-/* Ingests, with the workers that there are, and has the ranges made. */
+/* Goes to the next range of a partial plan, or to the end. */
 static void
-lead_ingest(GpuSortOutputState *state)
+next_partial_range(GpuSortOutputState *state)
 {
-	EState *estate = state->css.ss.ps.state;
-	GpuSortClaims *claims;
-	GpuSortFailure failure;
-	uint32 ranges = 0;
-	bool whole;
-
-	if (state->shared == NULL)
+	if (next_range(state))
 	{
-		if (state->own == NULL)
-			state->own = MemoryContextAllocZero(estate->es_query_cxt, sizeof(GpuSortOutputShared));
-		state->shared = state->own;
-		create_shared(state->shared, 0);
-		gpusort_claims_start(&state->shared->claims, false);
+		state->shared->figures[own_process()].ranges++;
+		return;
 	}
-	claims = &state->shared->claims;
-	if (!gpusort_joint_sorts_ingest(&state->nodes.sorts, &claims->stop, &whole, &failure))
-		gpusort_claims_stop(claims, &failure);
-	gpusort_claims_seal(claims);
-	if (!claims->stop &&
-		(!gpusort_joint_sorts_order(&state->nodes.sorts, processes(state), &ranges, &failure) ||
-		 !gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure) ||
-		 !gpusort_joint_check_lead(&state->nodes.sorts, claims, processes(state), &failure) ||
-		 !gpusort_window_ranges_lead(&state->window, &state->nodes, &state->shared->window, claims, ranges, &failure)))
-		gpusort_claims_stop(claims, &failure);
-	if (claims->stop)
-		state->outcome = GPUSORT_OUTPUT_FAILED;
-	else
-		gpusort_claims_publish(claims, ranges);
+	end_partial(state);
+	if (state->shared->claims.stop)
+		return;
+	if (IsParallelWorker())
+		gpusort_joint_sorts_close(&state->nodes.sorts);
+	else if (state->workers == NULL)
+		gpusort_output_finish(state);
 }
 
+/* The node's ExecProcNode in a partial plan. */
+static TupleTableSlot *
+exec_partial(PlanState *ps)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) ps;
+
+	for (;;)
+	{
+		TupleTableSlot *row;
+
+		switch (state->stage)
+		{
+			case GPUSORT_OUTPUT_BEGIN:
+				begin(state);
+				if (state->stage == GPUSORT_OUTPUT_ENDED || (state->stage == GPUSORT_OUTPUT_RANGES && !ask_next(state)))
+					end_partial(state);
+				else if (state->stage == GPUSORT_OUTPUT_RANGES)
+					next_partial_range(state);
+				break;
+			case GPUSORT_OUTPUT_RANGES:
+				row = next_row(state);
+				if (likely(!TupIsNull(row)))
+				{
+					state->shared->figures[own_process()].rows++;
+					return row;
+				}
+				if (state->nodes.sorts.lost)
+					end_partial(state);
+				else
+					next_partial_range(state);
+				break;
+			case GPUSORT_OUTPUT_ALONE:
+				return ExecProcNode(outerPlanState(state));
+			case GPUSORT_OUTPUT_ENDED:
+				return NULL;
+		}
+	}
+}
+
+/* The ExecCustomScan callback. */
 static TupleTableSlot *
 exec_output(CustomScanState *node)
 {
 	GpuSortOutputState *state = (GpuSortOutputState *) node;
 
-	if (IsParallelWorker())
-	{
-		run_worker(state);
-		return NULL;
-	}
-	if (state->outcome == GPUSORT_OUTPUT_SERIAL)
-		return ExecProcNode(outerPlanState(node));
-	if (state->ingested)
-		return NULL;
-	state->ingested = true;
-	lead_ingest(state);
-	return ExecStoreAllNullTuple(state->empty_row);
+	return state->partial ? exec_partial(&node->ss.ps) : exec_below_exchange(state);
 }
 
 static void
@@ -284,10 +363,15 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsset = true;
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
-	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
+	state->partial = info.partial;
+	if (state->partial)
+		ps->ExecProcNode = exec_partial;
+	else
+		state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
 	gpusort_nodes_find(&state->nodes, outerPlanState(node), info.rescan_param);
 	if (state->nodes.sorts.count == 0)
 		elog(ERROR, "there is no GpuSort below GpuSortOutput");
+	state->nodes.sorts.partial = state->partial;
 	gpusort_window_ranges_init(&state->window, outerPlanState(node), &info, &state->nodes);
 	MemoryContextSwitchTo(caller);
 }
@@ -300,107 +384,51 @@ rescan_output(CustomScanState *node)
 	PlanState *child = outerPlanState(node);
 	MemoryContext caller = MemoryContextSwitchTo(child->state->es_query_cxt);
 
+	if (IsParallelWorker() && state->stage != GPUSORT_OUTPUT_BEGIN)
+		elog(ERROR, "GpuSortOutput cannot start over while Gather does not");
 	gpusort_nodes_rescan(&state->nodes, node->ss.ps.chgParam);
+	/* With workers the sorts have been begun anew (output_share.c). */
+	if (state->workers == NULL && !IsParallelWorker())
+	{
+		gpusort_joint_sorts_end(&state->nodes.sorts);
+		state->shared = NULL;
+		state->stage = GPUSORT_OUTPUT_BEGIN;
+	}
 	if (child->chgParam == NULL)
 		ExecReScan(child);
 	MemoryContextSwitchTo(caller);
 }
 
-static Size
-estimate_shared(CustomScanState *node, ParallelContext *pcxt)
-{
-	return add_size(CACHELINEALIGN(sizeof(GpuSortOutputShared)), mul_size(pcxt->nworkers, gpusort_row_queue_bytes()));
-}
-
-/* Makes the workers' queues anew, before they start. */
-static void
-open_queues(GpuSortOutputState *state)
-{
-	GpuSortOutputShared *shared = state->shared;
-	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-
-	Assert(state->queues == NULL);
-	state->queues = palloc(shared->nworkers * sizeof(GpuSortRowQueueReader *));
-	for (int i = 0; i < shared->nworkers; i++)
-	{
-		gpusort_row_queue_create(row_queue(shared, i));
-		state->queues[i] = gpusort_row_queue_open_reader(row_queue(shared, i));
-	}
-	MemoryContextSwitchTo(caller);
-}
-
-static void
-close_queues(GpuSortOutputState *state)
-{
-	if (state->queues == NULL)
-		return;
-	for (int i = 0; i < state->shared->nworkers; i++)
-		gpusort_row_queue_close_reader(state->queues[i]);
-	pfree(state->queues);
-	state->queues = NULL;
-}
-
-/* Before workers start, again or for the first time: nothing is claimed, and queues are empty. */
-static void
-reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
-{
-	GpuSortOutputState *state = (GpuSortOutputState *) node;
-
-	if (!state->in_segment)
-		return;
-	gpusort_window_ranges_free(&state->shared->window, node->ss.ps.state->es_query_dsa);
-	gpusort_claims_start(&state->shared->claims, state->outcome == GPUSORT_OUTPUT_SERIAL);
-	if (state->outcome != GPUSORT_OUTPUT_SERIAL)
-		open_queues(state);
-}
-
-static void
-initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
-{
-	GpuSortOutputState *state = (GpuSortOutputState *) node;
-
-	/* Without a segment there is but this process. */
-	if (pcxt->seg == NULL)
-		return;
-	state->shared = coordinate;
-	state->in_segment = true;
-	state->workers = pcxt;
-	create_shared(state->shared, pcxt->nworkers);
-	reinitialize_shared(node, pcxt, coordinate);
-}
-
-static void
-initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
-{
-	GpuSortOutputState *state = (GpuSortOutputState *) node;
-
-	/* After make install a worker may have loaded another module than its leader; it leaves everything to others. */
-	if (((GpuSortOutputShared *) coordinate)->build == gpusort_module_build())
-		state->shared = coordinate;
-}
-
-/*
- * The shared memory goes after this; workers that still run must end, and with the queues go the sorts in the service.
- */
-static void
-shutdown_output(CustomScanState *node)
-{
-	GpuSortOutputState *state = (GpuSortOutputState *) node;
-
-	if (!state->in_segment)
-		return;
-	gpusort_output_stop(state);
-	gpusort_joint_sorts_release(&state->nodes.sorts);
-	state->in_segment = false;
-	state->shared = NULL;
-}
-
-/* The same, where that has not been done; the GpuSorts end with the plan below. */
+/* Has workers that wait end; the GpuSorts end with the plan below. */
 static void
 end_output(CustomScanState *node)
 {
-	shutdown_output(node);
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+
+	gpusort_output_stop(state);
+	state->workers = NULL;
+	state->shared = NULL;
 	ExecEndNode(outerPlanState(node));
+}
+
+/* In a partial plan; else GpuSortExchange tells. */
+static void
+explain_output(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+	GpuSortScanState *sort = gpusort_output_first_sort(state);
+
+	if (!state->partial)
+		return;
+	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, ancestors, es);
+	if (!es->analyze)
+		return;
+	if (state->shared != NULL)
+		gpusort_output_take_figures(state); /* there are no workers, else that has been done */
+	if (state->nprocesses == 0)
+		return;
+	ExplainPropertyUInteger("Ranges", NULL, state->ranges, es);
+	gpusort_explain_processes(state->figures, state->nprocesses, es);
 }
 
 static const CustomExecMethods exec_methods = {
@@ -409,21 +437,19 @@ static const CustomExecMethods exec_methods = {
 	.ExecCustomScan = exec_output,
 	.EndCustomScan = end_output,
 	.ReScanCustomScan = rescan_output,
-	.EstimateDSMCustomScan = estimate_shared,
-	.InitializeDSMCustomScan = initialize_shared,
-	.ReInitializeDSMCustomScan = reinitialize_shared,
-	.InitializeWorkerCustomScan = initialize_worker,
-	.ShutdownCustomScan = shutdown_output,
+	.EstimateDSMCustomScan = gpusort_output_estimate_shared,
+	.InitializeDSMCustomScan = gpusort_output_initialize_shared,
+	.ReInitializeDSMCustomScan = gpusort_output_reinitialize_shared,
+	.InitializeWorkerCustomScan = gpusort_output_initialize_worker,
+	.ShutdownCustomScan = gpusort_output_shutdown,
+	.ExplainCustomScan = explain_output,
 };
 
 static Node *
 create_state(CustomScan *plan)
 {
-	GpuSortOutputState *state;
+	GpuSortOutputState *state = (GpuSortOutputState *) newNode(sizeof(GpuSortOutputState), T_CustomScanState);
 
-	if (gpusort_output_plan_unpack(plan).partial)
-		return gpusort_partial_output_create_state();
-	state = (GpuSortOutputState *) newNode(sizeof(GpuSortOutputState), T_CustomScanState);
 	state->css.methods = &exec_methods;
 	return (Node *) state;
 }
@@ -433,6 +459,17 @@ const CustomScanMethods gpusort_output_scan_methods = {
 	.CreateCustomScanState = create_state,
 };
 
+/*
+ * Tells a GpuSortOutput below a Gather or Gather Merge, when the executor has begun, which one that is; passes other
+ * nodes over.
+ */
+void
+gpusort_output_note_gather(PlanState *ps, PlanState *gather)
+{
+	if (IsA(ps, CustomScanState) && ((CustomScanState *) ps)->methods == &exec_methods)
+		((GpuSortOutputState *) ps)->gather = gather;
+}
+
 /* Returns the GpuSortOutput node below a Gather.  Errors: there is none. */
 GpuSortOutputState *
 gpusort_output_find(PlanState *gather)
@@ -441,27 +478,8 @@ gpusort_output_find(PlanState *gather)
 
 	if (!IsA(gather, GatherState) || !IsA(ps, CustomScanState) || ((CustomScanState *) ps)->methods != &exec_methods)
 		elog(ERROR, "there is no GpuSortOutput below GpuSortExchange");
+	gpusort_output_note_gather(ps, gather);
 	return (GpuSortOutputState *) ps;
-}
-
-/*
- * Begins the sorts in the service; to be called before Gather starts workers.
- * readers: processes with those, if all start.
- */
-void
-gpusort_output_begin(GpuSortOutputState *state, int readers)
-{
-	GpuSortFailure failure;
-
-	state->ingested = false;
-	state->nodes.started = false;
-	state->window.passes = 0;
-	gpusort_window_ranges_reset(&state->window);
-	state->outcome = GPUSORT_OUTPUT_RANGES;
-	if (gpusort_nodes_begin(&state->nodes, readers, &failure))
-		return;
-	gpusort_joint_sorts_refuse(&state->nodes.sorts, &failure);
-	state->outcome = GPUSORT_OUTPUT_SERIAL;
 }
 
 /*
@@ -482,38 +500,14 @@ gpusort_output_claim_next(GpuSortOutputState *state)
 	return gpusort_claims_next(&state->shared->claims, GPUSORT_LEADER_PROCESS);
 }
 
-/* Returns the queue of a worker, open until stop. */
+/* Returns the queue of a worker, open until no more rows are wanted. */
 GpuSortRowQueueReader *
 gpusort_output_queue(GpuSortOutputState *state, int process)
 {
 	return state->queues[process - 1];
 }
 
-/* Asks for the rows of a range that the leader has claimed; false if they are lost. */
-bool
-gpusort_output_ask(GpuSortOutputState *state, uint32 range)
-{
-	GpuSortFailure failure;
-
-	if (gpusort_joint_sorts_ask(&state->nodes.sorts, range, &failure))
-		return true;
-	gpusort_claims_stop(&state->shared->claims, &failure);
-	return false;
-}
-
-/* Has gpusort_output_row return the rows of the range that was asked for first; false if they are lost. */
-bool
-gpusort_output_begin_range(GpuSortOutputState *state)
-{
-	GpuSortFailure failure;
-
-	if (begin_range(state, &failure))
-		return true;
-	gpusort_claims_stop(&state->shared->claims, &failure);
-	return false;
-}
-
-/* Returns the next row of the range at hand, an empty slot or NULL after the last, and when rows are lost. */
+/* Returns the next row of the leader's range at hand; an empty slot or NULL after the last, and when rows are lost. */
 TupleTableSlot *
 gpusort_output_row(GpuSortOutputState *state)
 {
@@ -522,43 +516,10 @@ gpusort_output_row(GpuSortOutputState *state)
 
 	if (instrument != NULL)
 		InstrStartNode(instrument);
-	row = ExecProcNode(outerPlanState(state));
-	if (unlikely(state->nodes.sorts.lost))
-	{
-		gpusort_joint_sorts_note_lost(&state->nodes.sorts, &state->shared->claims);
-		row = NULL;
-	}
+	row = next_row(state);
 	if (instrument != NULL)
 		InstrStopNode(instrument, TupIsNull(row) ? 0 : 1);
 	return row;
-}
-
-/* No rows are wanted any more: has workers end. */
-void
-gpusort_output_stop(GpuSortOutputState *state)
-{
-	GpuSortFailure none = {0};
-
-	if (!state->in_segment)
-		return;
-	gpusort_claims_stop(&state->shared->claims, &none);
-	close_queues(state);
-}
-
-/*
- * All ranges have been emitted, and workers have ended: compares what was read with what was put, and ends the sorts.
- */
-void
-gpusort_output_finish(GpuSortOutputState *state)
-{
-	GpuSortFailure failure;
-
-	if (!gpusort_joint_sorts_verify(&state->nodes.sorts, &failure))
-	{
-		state->shared->claims.failure = failure;
-		gpusort_output_report_lost(state, true);
-	}
-	gpusort_joint_sorts_release(&state->nodes.sorts);
 }
 
 /*
@@ -568,28 +529,13 @@ gpusort_output_finish(GpuSortOutputState *state)
 void
 gpusort_output_fall_back(GpuSortOutputState *state)
 {
-	const GpuSortFailure failure = state->shared->claims.failure;
-
 	for (int i = 0; i < state->nodes.sorts.count; i++)
 	{
 		if (!state->nodes.nodes[i]->info.rescannable)
 			gpusort_output_report_lost(state, false);
 	}
-	gpusort_output_stop(state);
-	gpusort_joint_sorts_refuse(&state->nodes.sorts, &failure);
-	gpusort_window_ranges_reset(&state->window);
-	state->outcome = GPUSORT_OUTPUT_SERIAL;
-}
-
-/* Ends whatever is going on; what comes next is begin. */
-void
-gpusort_output_reset(GpuSortOutputState *state)
-{
-	gpusort_output_stop(state);
-	gpusort_joint_sorts_end(&state->nodes.sorts);
-	state->outcome = GPUSORT_OUTPUT_SERIAL;
-	if (!state->in_segment)
-		state->shared = NULL;
+	state->lost = state->shared->claims.failure;
+	Assert(state->lost.reason != GPUSORT_REASON_NONE);
 }
 
 /* Ends the query: rows are lost, and there is no way to have them again. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * output.h
- *	  The GpuSortOutput node: runs the plan below it for ranges of sorted rows, in each process.
+ *	  The GpuSortOutput node: runs the plan below it for ranges of sorted rows, in each participant of a parallel plan.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,61 +11,85 @@
 #include "compat.h"
 
 #include "client/failure.h"
-#include "parallel/row_queue.h"
-#include "parallel/claims.h"
 #include "exec/nodes.h"
 #include "exec/window_ranges.h"
 #include "nodes/execnodes.h"
+#include "nodes/extensible.h"
+#include "parallel/claims.h"
+#include "parallel/row_queue.h"
 
-/* What the first row asked for has come to. */
-typedef enum GpuSortOutputOutcome
+/* Where the rows of this process come from. */
+typedef enum GpuSortOutputStage
 {
-	GPUSORT_OUTPUT_RANGES, /* the rows are to be read range by range */
-	GPUSORT_OUTPUT_SERIAL, /* the rows come through Gather, from the leader alone */
-	GPUSORT_OUTPUT_FAILED, /* the service has lost them */
-} GpuSortOutputOutcome;
+	GPUSORT_OUTPUT_BEGIN,  /* nowhere yet */
+	GPUSORT_OUTPUT_RANGES, /* the ranges that it claims */
+	GPUSORT_OUTPUT_ALONE,  /* the plan below, which this process runs as a whole */
+	GPUSORT_OUTPUT_ENDED,  /* there are none */
+} GpuSortOutputStage;
 
-/* In dynamic shared memory, or where there are no workers in the leader's; the workers' row queues follow. */
+/*
+ * In dynamic shared memory, or where there are no workers in the leader's.  Below a GpuSortExchange the workers' row
+ * queues follow.
+ */
 typedef struct GpuSortOutputShared
 {
-	uint64 build; /* of the leader's module: one of another build knows no more of this */
-	int nworkers; /* and row queues */
+	uint64 build;   /* of the leader's module: one of another build knows no more of this */
+	bool alone;     /* the service takes no part: one process does everything */
+	int nprocesses; /* the leader and its workers, if all start */
 	GpuSortWindowShared window;
 	GpuSortClaims claims;
+	GpuSortProcessFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* by process, each of them writes its own */
 } GpuSortOutputShared;
 
-/* The node: for output.c alone, but that GpuSortExchange looks at outcome, and at shared while there are ranges. */
+/* For output.c and output_share.c alone, but that GpuSortExchange looks at stage and shared. */
 typedef struct GpuSortOutputState
 {
 	CustomScanState css; /* must be first field */
+	bool partial;        /* rows go to the node above in the same process, not to a GpuSortExchange */
 	GpuSortNodes nodes;
 	GpuSortWindowRanges window;
 	GpuSortOutputShared *shared; /* NULL: there is none yet */
-	bool in_segment;             /* it is in Gather's memory, and workers may be there */
+	GpuSortOutputStage stage;
+	int asked; /* the next range, which is this process's; -1: there is none */
 
 	/* the leader's */
-	ParallelContext *workers; /* valid while in_segment */
-	GpuSortOutputShared *own; /* what is shared where there are no workers; NULL: not made */
-	GpuSortOutputOutcome outcome;
-	bool ingested;
+	PlanState *gather;
+	ParallelContext *workers;       /* NULL: shared is not in Gather's memory, and there are no workers */
+	GpuSortOutputShared *own;       /* what is shared then; NULL: not made */
+	GpuSortFailure lost;            /* why it runs the plan alone the next time; reason NONE: it does not */
 	GpuSortRowQueueReader **queues; /* by worker; NULL: none is open */
 	TupleTableSlot *empty_row;
+
+	/* for EXPLAIN, of the last run */
+	uint32 ranges;
+	int nprocesses;
+	GpuSortProcessFigures *figures; /* NULL: none */
 } GpuSortOutputState;
 
-extern GpuSortOutputState *gpusort_output_find(PlanState *gather);
+extern void gpusort_output_note_gather(PlanState *ps, PlanState *gather);
 
-extern void gpusort_output_begin(GpuSortOutputState *state, int readers);
+/* GpuSortExchange's */
+extern GpuSortOutputState *gpusort_output_find(PlanState *gather);
 extern int gpusort_output_claim(GpuSortOutputState *state, uint32 range);
 extern int gpusort_output_claim_next(GpuSortOutputState *state);
 extern GpuSortRowQueueReader *gpusort_output_queue(GpuSortOutputState *state, int process);
 extern bool gpusort_output_ask(GpuSortOutputState *state, uint32 range);
 extern bool gpusort_output_begin_range(GpuSortOutputState *state);
 extern TupleTableSlot *gpusort_output_row(GpuSortOutputState *state);
+extern void gpusort_output_fall_back(GpuSortOutputState *state);
+pg_noreturn extern void gpusort_output_report_lost(GpuSortOutputState *state, bool emitted);
+
+/* output_share.c: what the participants share, and when it begins and ends */
+extern void *gpusort_output_queue_place(GpuSortOutputShared *shared, int worker);
+extern void gpusort_output_begin_without_workers(GpuSortOutputState *state);
 extern void gpusort_output_stop(GpuSortOutputState *state);
 extern void gpusort_output_finish(GpuSortOutputState *state);
-extern void gpusort_output_fall_back(GpuSortOutputState *state);
-extern void gpusort_output_reset(GpuSortOutputState *state);
-pg_noreturn extern void gpusort_output_report_lost(GpuSortOutputState *state, bool emitted);
+extern void gpusort_output_take_figures(GpuSortOutputState *state);
+extern Size gpusort_output_estimate_shared(CustomScanState *node, ParallelContext *pcxt);
+extern void gpusort_output_initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate);
+extern void gpusort_output_reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate);
+extern void gpusort_output_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate);
+extern void gpusort_output_shutdown(CustomScanState *node);
 
 /* Returns the GpuSort whose keys the ranges are of. */
 static inline GpuSortScanState *

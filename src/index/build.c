@@ -26,7 +26,7 @@
 #include "index/load_ranges.h"
 #include "index/worker.h"
 #include "miscadmin.h"
-#include "parallel/joint_check.h"
+#include "parallel/participants.h"
 #include "pgstat.h"
 #include "server/installation.h"
 #include "server/reasons.h"
@@ -78,7 +78,7 @@ init_shared(Leader *leader, GpuSortBuildShared *shared)
 	gpusort_range_places_init(&shared->places);
 	gpusort_heap_share_init(&shared->share, build->heap);
 	gpusort_claims_create(&shared->claims);
-	gpusort_claims_start(&shared->claims, false);
+	gpusort_claims_start(&shared->claims);
 }
 
 /* Makes a place in shared memory. */
@@ -162,31 +162,26 @@ end_sort(Leader *leader)
  * not to be.  One range is the leader's; several are for all.
  */
 static bool
-sort_rows(Leader *leader, uint32 *ranges, GpuSortFailure *failure)
+sort_rows(Leader *leader, GpuSortFailure *failure)
 {
 	GpuSortBuild *build = &leader->build;
-	GpuSortClaims *claims = &build->shared->claims;
+	const GpuSortParticipant own = {
+		.sorts = &build->sorts,
+		.claims = &build->shared->claims,
+		.processes = processes(leader),
+		.orders = true};
 
-	if (!gpusort_build_ingest(build, &build->shared->figures[0], failure))
-		gpusort_claims_stop(claims, failure);
-	gpusort_claims_seal(claims);
+	gpusort_participant_ingest(&own);
+	gpusort_build_note_figures(build);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_PERFORMSORT_1);
-	if (!claims->stop &&
-		(!gpusort_joint_sorts_order(&build->sorts, processes(leader), ranges, failure) ||
-		 !gpusort_joint_sorts_open(&build->sorts, &claims->stop, failure) ||
-		 !gpusort_joint_check_lead(&build->sorts, claims, processes(leader), failure)))
-		gpusort_claims_stop(claims, failure);
-	if (claims->stop)
-	{
-		finish_workers(leader);
-		*failure = claims->failure;
-		return false;
-	}
-	gpusort_claims_publish(claims, *ranges > 1 ? *ranges : 0);
-	return true;
+	if (gpusort_participant_await_ranges(&own))
+		return true;
+	finish_workers(leader);
+	*failure = own.claims->failure;
+	return false;
 }
 
-/* Adds up what all processes have found in the heap. */
+/* Adds up what all processes have found in the heap; workers have ended. */
 static IndexBuildResult *
 sum_up(const Leader *leader)
 {
@@ -251,25 +246,31 @@ load_in_ranges(Leader *leader, uint32 ranges)
 }
 
 /*
- * Loads the rows, which so many ranges have in order.  Each has been verified when it was read; that each was loaded
- * once is known at the end.  Errors: rows are lost, or are others than those that were put; those of the load.
+ * Loads the rows, and returns what was found and loaded.  Each row has been verified when it was read; that each was
+ * loaded once is known at the end.  Errors: rows are lost, or are others than those that were put; those of the load.
  */
-static void
-load(Leader *leader, uint32 ranges, uint64 rows)
+static IndexBuildResult *
+load(Leader *leader)
 {
 	GpuSortBuild *build = &leader->build;
+	const uint32 ranges = build->shared->claims.ranges;
 	GpuSortFailure failure = {0};
+	IndexBuildResult *result;
+	uint64 rows;
 
 	if (ranges > 1)
 		load_in_ranges(leader, ranges);
 	else
 		load_rows(leader, ranges);
+	result = sum_up(leader);
+	rows = result->index_tuples;
 	if (pg_atomic_read_u64(&build->shared->loaded) != rows)
 		(void) gpusort_failure_set(&failure, GPUSORT_REASON_VERIFY, UINT64_FORMAT " tuples were loaded of " UINT64_FORMAT,
 								   pg_atomic_read_u64(&build->shared->loaded), rows);
-	if (failure.reason != GPUSORT_REASON_NONE || !gpusort_joint_sorts_verify(&build->sorts, &failure))
+	if (failure.reason != GPUSORT_REASON_NONE || !gpusort_joint_sorts_finish(&build->sorts, &failure))
 		gpusort_sort_report_lost(true, &failure);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
+	return result;
 }
 
 /* Notes that PostgreSQL is to build the index after all, and why. */
@@ -293,7 +294,6 @@ build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOr
 	GpuSortBuild *build = &leader->build;
 	IndexBuildResult *result;
 	GpuSortFailure failure = {0};
-	uint32 ranges = 0;
 
 	build->heap = heap;
 	build->index = index;
@@ -311,16 +311,15 @@ build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOr
 	}
 	if (info->ii_ParallelWorkers > 0)
 		start_workers(leader, info->ii_ParallelWorkers);
-	if (!sort_rows(leader, &ranges, &failure))
+	if (!sort_rows(leader, &failure))
 	{
 		end_sort(leader);
 		note_fallback(index, &failure);
 		return NULL;
 	}
-	result = sum_up(leader);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, result->index_tuples);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, gpusort_joint_sort_rows(build->joint)->expected.rows);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_LEAF_LOAD);
-	load(leader, ranges, result->index_tuples);
+	result = load(leader);
 	end_sort(leader);
 	return result;
 }

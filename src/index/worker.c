@@ -16,7 +16,7 @@
 #include "catalog/index.h"
 #include "executor/instrument.h"
 #include "index/load_ranges.h"
-#include "parallel/joint_check.h"
+#include "parallel/participants.h"
 #include "pgstat.h"
 #include "server/installation.h"
 #include "storage/shm_toc.h"
@@ -43,65 +43,31 @@ gpusort_build_create_sort(GpuSortBuild *build, bool progress)
 	gpusort_joint_sorts_add(&build->sorts, build->joint);
 }
 
-/* Puts this process's part of the heap's rows; false, with a reason, if the sort is full or lost. */
-bool
-gpusort_build_ingest(GpuSortBuild *build, GpuSortBuildFigures *figures, GpuSortFailure *failure)
+/* This process has put its part of the heap's rows: tells what it has found there. */
+void
+gpusort_build_note_figures(GpuSortBuild *build)
 {
-	bool whole;
-	bool done = gpusort_joint_sorts_ingest(&build->sorts, &build->shared->claims.stop, &whole, failure);
+	GpuSortBuildFigures *figures = &build->shared->figures[ParallelWorkerNumber + 1];
 
 	figures->heap_tuples = build->source.heap_tuples;
 	figures->tuples = build->source.tuples;
 	figures->broken_chains = build->info->ii_BrokenHotChain;
-	return done;
-}
-
-/* Lets a worker read the rows, which are in order; false if it cannot. */
-static bool
-open_rows(GpuSortBuild *build)
-{
-	GpuSortFailure failure;
-
-	if (gpusort_joint_sorts_open(&build->sorts, &build->shared->claims.stop, &failure))
-		return true;
-	ereport(DEBUG1, (errmsg_internal("gpusort: a parallel worker leaves all rows to others: %s", failure.text)));
-	return false;
-}
-
-/* Helps to verify the order of the rows, and to load them. */
-static void
-read_rows(GpuSortBuild *build)
-{
-	GpuSortClaims *claims = &build->shared->claims;
-	GpuSortFailure failure;
-
-	if (gpusort_claims_wait_parts(claims, GPUSORT_PARTS_NONE) != GPUSORT_PARTS_NONE)
-	{
-		if (!open_rows(build))
-			return;
-		if (!gpusort_joint_check_follow(&build->sorts, claims, &failure))
-			gpusort_claims_stop(claims, &failure);
-	}
-	if (!gpusort_claims_wait(claims) || claims->ranges == 0 || !open_rows(build))
-		return;
-	gpusort_load_ranges(build, ParallelWorkerNumber + 1);
-	gpusort_joint_sorts_close(&build->sorts);
 }
 
 /* All that a worker does. */
 static void
 run_worker(GpuSortBuild *build)
 {
-	GpuSortClaims *claims = &build->shared->claims;
-	GpuSortFailure failure;
+	const GpuSortClaims *claims = &build->shared->claims;
+	const GpuSortParticipant own = {.sorts = &build->sorts, .claims = &build->shared->claims};
 
-	if (gpusort_claims_register(claims))
+	gpusort_participant_ingest(&own);
+	gpusort_build_note_figures(build);
+	if (gpusort_participant_await_ranges(&own) && claims->ranges > 1 && gpusort_participant_open(&own))
 	{
-		if (!gpusort_build_ingest(build, &build->shared->figures[ParallelWorkerNumber + 1], &failure))
-			gpusort_claims_stop(claims, &failure);
-		gpusort_claims_sign_off(claims);
+		gpusort_load_ranges(build, ParallelWorkerNumber + 1);
+		gpusort_joint_sorts_close(&build->sorts);
 	}
-	read_rows(build);
 	gpusort_joint_sorts_end(&build->sorts);
 	gpusort_joint_sort_detach(build->joint);
 }

@@ -28,7 +28,7 @@ typedef struct GpuSortBuildFigures
 
 /*
  * In dynamic shared memory, but where there are no workers.  The leader writes it before workers start; then each
- * process writes its own figures, before it signs off, and adds what it has loaded.
+ * process writes its own figures, when it has put its rows, and adds what it has loaded.
  */
 typedef struct GpuSortBuildShared
 {
@@ -71,6 +71,6 @@ typedef struct GpuSortBuild
 #define GPUSORT_BUILD_KEY_BUFFER UINT64CONST(5)
 
 extern void gpusort_build_create_sort(GpuSortBuild *build, bool progress);
-extern bool gpusort_build_ingest(GpuSortBuild *build, GpuSortBuildFigures *figures, GpuSortFailure *failure);
+extern void gpusort_build_note_figures(GpuSortBuild *build);
 
 #endif /* GPUSORT_WORKER_H */

@@ -3,19 +3,17 @@
  * claims.c
  *	  How far the processes of a shared sort are, and whose each range of its rows is.
  *
- * Legal order of calls.  The leader: create once; then for each run start, before
- * workers start; seal, when it has put its part of the rows; for each phase that is needed, as their order is to be
- * verified, begin_parts, next_part and done_part until there is none, and finish_parts; publish;
- * owner for each range in rising order.  A worker: register, before it reads a row; sign_off,
- * if it has registered, when it has put its part; wait_parts, and, while there is a phase, next_part and
- * done_part until there is none, and wait_parts again; wait; next until there is none.  Any of
- * them stop, at any time.
+ * Legal order of calls.  The leader: create once, and start before workers start, each time.  Then each participant:
+ * register, before it reads a row, and if that returns true sign_off, when it has put its part; await_task, until it
+ * is to read, or no rows are wanted; next, until there is no range left.  What await_task returns is done before it is
+ * called again.  ORDER: begin_parts, next_part and done_part until there is no part left, and finish_parts, for each
+ * phase that is needed; publish; or, instead of all this, yield_order.  VERIFY and TOTAL: next_part and done_part
+ * until there is no part left.  Instead of next, the leader may ask for the owner of each range in rising order.
+ * Any of them stop, at any time.
  *
- * Where no process leads (partial_output.c), because the leader of the plan may be the last to come, or busy with rows
- * that workers send: each process registers, and signs off or seals: who is the last of those that have registered
- * seals the ingest, if one of them has found the end of the rows.  Then await_task until there are ranges, or no rows
- * are wanted; one of them is to have the rows sorted.  Nobody waits for a process that has not registered, and one that
- * has waits for nobody before it has signed off.
+ * The last of those that have registered to sign off seals the ingest, if one of them has found the end of the rows.
+ * Nobody waits for a process that has not registered, and one that has waits for nobody before it has signed off: the
+ * leader may be the last to come, or busy with rows that workers send (exec/output.c).
  *
  * Ranges are claimed in rising order, so that the leader, which emits them in that order, never waits for
  * one whose turn among the workers is far off.
@@ -24,6 +22,7 @@
  */
 #include "parallel/claims.h"
 
+#include "access/parallel.h"
 #include "miscadmin.h"
 #include "server/shared.h"
 #include "server/wait_events.h"
@@ -38,11 +37,11 @@ gpusort_claims_create(GpuSortClaims *claims)
 	gpusort_shared_init_lock(&claims->lock);
 }
 
-/* Sets the state back to the start of a run: nothing ingested, no ranges; stop: none are wanted either. */
+/* Sets the state back to the start of a run: nothing ingested, no ranges. */
 void
-gpusort_claims_start(GpuSortClaims *claims, bool stop)
+gpusort_claims_start(GpuSortClaims *claims)
 {
-	claims->stop = stop;
+	claims->stop = false;
 	claims->registered = 0;
 	claims->signed_off = 0;
 	claims->sealed = false;
@@ -82,7 +81,7 @@ gpusort_claims_stop(GpuSortClaims *claims, const GpuSortFailure *failure)
 	wake_all(claims);
 }
 
-/* A worker is about to read rows; false if it comes too late for that: there must be none for it. */
+/* A process is about to read rows; false if it comes too late for that: there must be none for it. */
 bool
 gpusort_claims_register(GpuSortClaims *claims)
 {
@@ -96,22 +95,12 @@ gpusort_claims_register(GpuSortClaims *claims)
 	return !sealed;
 }
 
-/* A worker that has registered has put its rows, or given up. */
-void
-gpusort_claims_sign_off(GpuSortClaims *claims)
-{
-	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
-	claims->signed_off++;
-	LWLockRelease(&claims->lock);
-	wake_all(claims);
-}
-
 /*
  * A process that has registered has put its rows; whole: all that it found, up to the end.  Seals the ingest if all
  * have, and somebody found the end: what a process has left to others they have put.
  */
 void
-gpusort_claims_sign_off_or_seal(GpuSortClaims *claims, bool whole)
+gpusort_claims_sign_off(GpuSortClaims *claims, bool whole)
 {
 	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
 	claims->signed_off++;
@@ -123,15 +112,15 @@ gpusort_claims_sign_off_or_seal(GpuSortClaims *claims, bool whole)
 
 /* Returns what a process is to do, or NONE; to order the rows is claimed with that, for this process alone. */
 static GpuSortClaimsTask
-find_task(GpuSortClaims *claims, bool orders, bool verifies)
+find_task(GpuSortClaims *claims, bool orders, GpuSortPartsPhase done)
 {
 	GpuSortClaimsTask task = GPUSORT_TASK_NONE;
 
 	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
 	if (claims->published)
 		task = GPUSORT_TASK_READ;
-	else if (claims->phase == GPUSORT_PARTS_VERIFY && verifies)
-		task = GPUSORT_TASK_VERIFY;
+	else if (claims->phase > done)
+		task = claims->phase == GPUSORT_PARTS_VERIFY ? GPUSORT_TASK_VERIFY : GPUSORT_TASK_TOTAL;
 	else if (claims->sealed && !claims->ordering && orders)
 	{
 		claims->ordering = true;
@@ -141,15 +130,19 @@ find_task(GpuSortClaims *claims, bool orders, bool verifies)
 	return task;
 }
 
-/* Waits until there is something to do; orders, verifies: whether the process would do that. */
+/*
+ * Waits until there is something to do.  orders: the process would have the rows sorted; done: the last of the phases
+ * that it has taken part in.
+ */
 GpuSortClaimsTask
-gpusort_claims_await_task(GpuSortClaims *claims, bool orders, bool verifies)
+gpusort_claims_await_task(GpuSortClaims *claims, bool orders, GpuSortPartsPhase done)
 {
+	const GpuSortWait wait = IsParallelWorker() ? GPUSORT_WAIT_RANGES : GPUSORT_WAIT_WORKERS;
 	GpuSortClaimsTask task = GPUSORT_TASK_NONE;
 
 	ConditionVariablePrepareToSleep(&claims->changed);
-	while (!claims->stop && (task = find_task(claims, orders, verifies)) == GPUSORT_TASK_NONE)
-		ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
+	while (!claims->stop && (task = find_task(claims, orders, done)) == GPUSORT_TASK_NONE)
+		ConditionVariableSleep(&claims->changed, gpusort_wait_event(wait));
 	ConditionVariableCancelSleep();
 	return task;
 }
@@ -175,24 +168,6 @@ gpusort_claims_take_all(GpuSortClaims *claims)
 	claims->taken = true;
 	LWLockRelease(&claims->lock);
 	return first;
-}
-
-/* The leader has put its rows: waits until all workers that have registered have signed off, or stop. */
-void
-gpusort_claims_seal(GpuSortClaims *claims)
-{
-	bool sealed = false;
-
-	ConditionVariablePrepareToSleep(&claims->changed);
-	while (!claims->stop && !sealed)
-	{
-		LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
-		sealed = claims->sealed = claims->registered == claims->signed_off;
-		LWLockRelease(&claims->lock);
-		if (!sealed)
-			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_WORKERS));
-	}
-	ConditionVariableCancelSleep();
 }
 
 /*
@@ -228,27 +203,6 @@ gpusort_claims_finish_parts(GpuSortClaims *claims)
 			ConditionVariableSleep(&claims->changed, gpusort_wait_event(wait));
 	}
 	ConditionVariableCancelSleep();
-}
-
-/* Waits until there are parts of a phase after that one, and returns which; NONE if there will be none. */
-GpuSortPartsPhase
-gpusort_claims_wait_parts(GpuSortClaims *claims, GpuSortPartsPhase after)
-{
-	GpuSortPartsPhase phase = GPUSORT_PARTS_NONE;
-	bool published = false;
-
-	ConditionVariablePrepareToSleep(&claims->changed);
-	while (!claims->stop && phase <= after && !published)
-	{
-		LWLockAcquire(&claims->lock, LW_SHARED);
-		phase = claims->phase;
-		published = claims->published;
-		LWLockRelease(&claims->lock);
-		if (phase <= after && !published)
-			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
-	}
-	ConditionVariableCancelSleep();
-	return phase > after && !published ? phase : GPUSORT_PARTS_NONE;
 }
 
 /* Claims the next part of a phase; returns its number, or -1 if there is none. */
@@ -288,25 +242,6 @@ gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges)
 	claims->published = true;
 	LWLockRelease(&claims->lock);
 	wake_all(claims);
-}
-
-/* Waits until there are ranges; false if nobody wants them any more. */
-bool
-gpusort_claims_wait(GpuSortClaims *claims)
-{
-	bool published = false;
-
-	ConditionVariablePrepareToSleep(&claims->changed);
-	while (!claims->stop && !published)
-	{
-		LWLockAcquire(&claims->lock, LW_SHARED);
-		published = claims->published;
-		LWLockRelease(&claims->lock);
-		if (!published)
-			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
-	}
-	ConditionVariableCancelSleep();
-	return published;
 }
 
 /* Claims the next range for a process; returns its number, or -1 if there is none. */

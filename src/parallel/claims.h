@@ -44,7 +44,7 @@ typedef struct GpuSortClaims
 	volatile bool stop;        /* all are to end */
 	ConditionVariable changed; /* any of what follows, or stop */
 	LWLock lock;               /* guards what follows */
-	int registered;            /* workers that ingest */
+	int registered;            /* participants that ingest */
 	int signed_off;            /* of them: have ingested */
 	bool sealed;               /* who has not registered has no part in the ingest */
 	bool published;            /* the ranges are there to be claimed */
@@ -63,39 +63,35 @@ typedef struct GpuSortClaims
 	int16 owners[GPUSORT_RANGES_MAX]; /* processes, of the ranges before next */
 } GpuSortClaims;
 
-/* The leader's */
-extern void gpusort_claims_create(GpuSortClaims *claims);
-extern void gpusort_claims_start(GpuSortClaims *claims, bool stop);
-extern void gpusort_claims_seal(GpuSortClaims *claims);
-extern void gpusort_claims_begin_parts(GpuSortClaims *claims, GpuSortPartsPhase phase, uint32 parts);
-extern void gpusort_claims_finish_parts(GpuSortClaims *claims);
-extern void gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges);
-extern int gpusort_claims_owner(GpuSortClaims *claims, uint32 range);
-
-/* A worker's */
-extern bool gpusort_claims_register(GpuSortClaims *claims);
-extern void gpusort_claims_sign_off(GpuSortClaims *claims);
-extern GpuSortPartsPhase gpusort_claims_wait_parts(GpuSortClaims *claims, GpuSortPartsPhase after);
-extern bool gpusort_claims_wait(GpuSortClaims *claims);
-extern int gpusort_claims_next(GpuSortClaims *claims, int process);
-
-/* Of processes of which none leads */
+/* What a participant is to do. */
 typedef enum GpuSortClaimsTask
 {
 	GPUSORT_TASK_NONE,   /* no rows are wanted any more */
 	GPUSORT_TASK_ORDER,  /* to have the rows sorted and publish the ranges, or yield */
-	GPUSORT_TASK_VERIFY, /* to verify parts */
+	GPUSORT_TASK_VERIFY, /* to claim parts of the phase VERIFY */
+	GPUSORT_TASK_TOTAL,  /* the same of TOTAL */
 	GPUSORT_TASK_READ,   /* to claim ranges */
 } GpuSortClaimsTask;
 
-extern void gpusort_claims_sign_off_or_seal(GpuSortClaims *claims, bool whole);
-extern GpuSortClaimsTask gpusort_claims_await_task(GpuSortClaims *claims, bool orders, bool verifies);
+/* The leader's */
+extern void gpusort_claims_create(GpuSortClaims *claims);
+extern void gpusort_claims_start(GpuSortClaims *claims);
+extern int gpusort_claims_owner(GpuSortClaims *claims, uint32 range);
+
+/* Of who has the rows sorted */
 extern void gpusort_claims_yield_order(GpuSortClaims *claims);
-extern bool gpusort_claims_take_all(GpuSortClaims *claims);
+extern void gpusort_claims_begin_parts(GpuSortClaims *claims, GpuSortPartsPhase phase, uint32 parts);
+extern void gpusort_claims_finish_parts(GpuSortClaims *claims);
+extern void gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges);
 
 /* Everybody's */
+extern bool gpusort_claims_register(GpuSortClaims *claims);
+extern void gpusort_claims_sign_off(GpuSortClaims *claims, bool whole);
+extern GpuSortClaimsTask gpusort_claims_await_task(GpuSortClaims *claims, bool orders, GpuSortPartsPhase done);
 extern int gpusort_claims_next_part(GpuSortClaims *claims, GpuSortPartsPhase phase);
 extern void gpusort_claims_done_part(GpuSortClaims *claims, uint64 *sum, uint64 pairs);
+extern int gpusort_claims_next(GpuSortClaims *claims, int process);
 extern void gpusort_claims_stop(GpuSortClaims *claims, const GpuSortFailure *failure);
+extern bool gpusort_claims_take_all(GpuSortClaims *claims);
 
 #endif /* GPUSORT_CLAIMS_H */

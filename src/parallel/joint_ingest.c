@@ -221,8 +221,8 @@ settle(GpuSortJointIngest *joint, const GpuSortPrefix *ours)
 }
 
 /*
- * A row is about to be written that did not come from this child:
- * if nobody has chosen common prefixes there are to be none.
+ * The keys are about to be used, and this process has not looked at rows of its own to choose common prefixes: takes
+ * those that another has chosen; if nobody has there are to be none.
  */
 void
 gpusort_joint_ingest_settle_common_prefixes(GpuSortJointIngest *joint)

@@ -57,6 +57,8 @@ order_rows(GpuSortJointSort *own, GpuSortFailure *failure)
 
 	if (own->sorted == NULL)
 		own->sorted = MemoryContextAlloc(own->context, sizeof(GpuSortOrderedRows));
+	own->sorted->pairs = 0;
+	gpusort_joint_ingest_settle_common_prefixes(&own->joint);
 	INSTR_TIME_SET_CURRENT(ingested);
 	gpusort_joint_ingest_collect(&own->joint, &put);
 	if (IsParallelWorker())

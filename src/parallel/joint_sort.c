@@ -152,18 +152,6 @@ verify_sort(const GpuSortJointSort *own, GpuSortFailure *failure)
 							expected->rows);
 }
 
-/* Compares so for all sorts. */
-bool
-gpusort_joint_sorts_verify(GpuSortJointSorts *sorts, GpuSortFailure *failure)
-{
-	for (int i = 0; i < sorts->count; i++)
-	{
-		if (!verify_sort(sorts->sorts[i], failure))
-			return false;
-	}
-	return true;
-}
-
 /*
  * The leader learns what came of a sort that any process has had done, for EXPLAIN and the statistics, and verifies
  * it: while the shared memory is there.
@@ -173,10 +161,13 @@ finish_sort(GpuSortJointSort *own)
 {
 	GpuSortJointSortShared *shared = own->shared;
 
-	if (shared == NULL || shared->outcome.key_bits == 0)
+	if (own->sorted == NULL || (shared != NULL && shared->outcome.key_bits == 0))
 		return;
-	gpusort_service_sort_learn(own->sort, &shared->outcome, &shared->ms, shared->sorted.pairs);
-	shared->outcome.key_bits = 0;
+	if (shared != NULL)
+	{
+		gpusort_service_sort_learn(own->sort, &shared->outcome, &shared->ms, shared->sorted.pairs);
+		shared->outcome.key_bits = 0;
+	}
 	(void) verify_sort(own, &own->unlike);
 }
 
@@ -441,6 +432,8 @@ gpusort_joint_sorts_open(GpuSortJointSorts *sorts, const volatile bool *stop, Gp
 			return false;
 		if (!IsParallelWorker() && sorts->partial && sort->service.reader.client == NULL)
 			gpusort_service_sort_open(sort, &own->sorted->expected, sort->service.unreported);
+		/* The leader may have come too late to put rows. */
+		gpusort_joint_ingest_settle_common_prefixes(&own->joint);
 	}
 	return true;
 }

@@ -17,10 +17,10 @@
  *		each process	(ask, for a range or the one after it; begin_range, and then its rows are read with
  *						gpusort_sort_next)*
  *		worker			close
- *		leader			verify, when workers have ended; release
+ *		leader			finish, when workers have ended; release
  *		each process	end at any time: the next is begin or, in a worker, nothing
  *
- *	claims.h tells which process does what, and when.  Where a function returns false, with a reason, the rows are
+ *	participants.h tells which process does what, and when.  Where a function returns false, with a reason, the rows are
  *	lost to all, and whoever leads decides what comes of it: refuse has PostgreSQL sort in the leader alone.  While
  *	rows are read, sorts->lost says so: what has been made of the range at hand is void.
  *
@@ -60,7 +60,6 @@ extern void gpusort_joint_sorts_refuse(GpuSortJointSorts *sorts, const GpuSortFa
 extern bool gpusort_joint_sorts_order(GpuSortJointSorts *sorts, int processes, uint32 *ranges, GpuSortFailure *failure);
 extern void gpusort_joint_sorts_show(GpuSortJointSorts *sorts, uint32 range);
 extern bool gpusort_joint_sorts_finish(GpuSortJointSorts *sorts, GpuSortFailure *failure);
-extern bool gpusort_joint_sorts_verify(GpuSortJointSorts *sorts, GpuSortFailure *failure);
 extern void gpusort_joint_sorts_release(GpuSortJointSorts *sorts);
 extern void gpusort_joint_sorts_end(GpuSortJointSorts *sorts);
 

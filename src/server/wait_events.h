@@ -19,8 +19,8 @@ typedef enum GpuSortWait
 	GPUSORT_WAIT_INGEST,        /* room for rows, or that all have been taken */
 	GPUSORT_WAIT_SORT,          /* the order */
 	GPUSORT_WAIT_EMIT,          /* rows in order */
-	GPUSORT_WAIT_WORKERS,       /* the leader: workers that put their rows */
-	GPUSORT_WAIT_RANGES,        /* a process: others' rows, and the one that has them sorted and cut into ranges */
+	GPUSORT_WAIT_WORKERS,       /* the leader: workers that put their rows, or have them sorted */
+	GPUSORT_WAIT_RANGES,        /* a worker: others' rows, and the one that has them sorted and cut into ranges */
 	GPUSORT_WAIT_VERIFY,        /* the leader: workers that verify the order */
 	GPUSORT_WAIT_EXCHANGE,      /* the leader: a worker's rows */
 	GPUSORT_WAIT_EXCHANGE_ROOM, /* a worker: room for rows in its queue to the leader */

@@ -211,7 +211,7 @@ sort_jointly(GpuSortState *sort, int64 from, TestResult *result)
 		while ((row = gpusort_sort_next(sort, true)) != NULL)
 			add_row(result, row);
 	}
-	if (sorts.lost || (from < 0 && !gpusort_joint_sorts_verify(&sorts, &failure)))
+	if (sorts.lost || (from < 0 && !gpusort_joint_sorts_finish(&sorts, &failure)))
 		gpusort_sort_report_lost(true, sorts.lost ? &sort->reason : &failure);
 	ereport(NOTICE, (errmsg("%s", from >= 0 ? "rows" : ranges > 1 ? "several ranges"
 																  : "one range")));

@@ -1,5 +1,5 @@
 \set ECHO none
--- Ranges of sorted rows as a partial plan's (src/plan/offer/ranges_path.c, src/exec/partial_output.c): plans and answers.
+-- Ranges of sorted rows as a partial plan's (src/plan/offer/ranges_path.c, src/exec/output.c): plans and answers.
 SET client_min_messages = warning;
 LOAD 'gpusort';
 \pset format unaligned

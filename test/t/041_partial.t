@@ -5,6 +5,7 @@ use strict;
 use warnings;
 
 use GpuSortNode;
+use IO::Socket::UNIX;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -61,6 +62,49 @@ sub waits_at_gate
 {
 	return wait_until(sub { $node->safe_psql('postgres',
 		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) > 0 }, 30);
+}
+
+# Returns how many rows a client gets that asks for so many at a time, as drivers with a fetch size do, and of them
+# how many are different.  Between two requests the executor is at rest, and Gather has no workers.
+sub fetched
+{
+	my ($query, $at_a_time) = @_;
+	my $socket = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port) or die "no connection: $!";
+	my ($finished, %seen);
+	my $rows = 0;
+	my $send = sub { my ($type, $body) = @_; $socket->syswrite($type . pack('N', 4 + length $body) . $body) };
+	my $read = sub {
+		my ($wanted) = @_;
+		my ($type, $body);
+
+		do
+		{
+			read($socket, my $head, 5) == 5 or die 'the connection was lost';
+			($type, my $bytes) = unpack 'aN', $head;
+			read($socket, $body, $bytes - 4) == $bytes - 4 or die 'the connection was lost';
+			die $body if $type eq 'E';
+			if ($type eq 'D')
+			{
+				$rows++;
+				$seen{$body} = 1;
+			}
+		} until $type =~ /[$wanted]/;
+		return $type;
+	};
+
+	$send->('', pack('N', 196608) . join("\0", user => scalar getpwuid $<, database => 'postgres') . "\0\0");
+	$read->('Z');
+	$send->('Q', "BEGIN\0");
+	$read->('Z');
+	$send->('P', "\0$query\0" . pack('n', 0));
+	$send->('B', "p\0\0" . pack('nnn', 0, 0, 0));
+	until ($finished)
+	{
+		$send->('E', "p\0" . pack('N', $at_a_time));
+		$send->('H', '');
+		$finished = $read->('sC') eq 'C';
+	}
+	return $rows . ' rows, ' . keys(%seen) . ' different';
 }
 
 # --- answers --------------------------------------------------------------------------------------
@@ -156,6 +200,16 @@ for my $stage (sort keys %gates)
 	ok(nothing_left(), 'nothing is left');
 	$service = $node->wait_service($service);
 	is($session->run($queries{join}), $right{join}, 'and with the next one');
+}
+
+# a client that fetches some rows at a time
+$session->run('SET max_parallel_workers = 12');
+for my $query ('SELECT a.id, b.id AS o FROM a JOIN b USING (k)',
+	'SELECT id, rank() OVER (PARTITION BY k ORDER BY id) FROM a', 'SELECT id FROM a ORDER BY k')
+{
+	my $rows = $node->safe_psql('postgres', "SET gpusort.enable = off; SELECT count(*) FROM ($query) q");
+
+	is(fetched($query, 7000), "$rows rows, $rows different", "fetched in parts: $query");
 }
 
 # not there, or not answering, when a query begins

@@ -1,0 +1,265 @@
+/*-------------------------------------------------------------------------
+ *
+ * output_share.c
+ *	  What the participants of a GpuSortOutput share, and when it begins and ends.
+ *
+ * The leader makes it before workers start, with the sorts in the service, and once more whenever Gather starts over;
+ * where there are no workers, when the first row is asked for.
+ *
+ * When no more rows are wanted workers that wait must end before Gather waits for them: by the node's shutdown and
+ * end, which come before Gather's, and when Gather starts over by a callback of its expression context.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/output.h"
+
+#include "access/parallel.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "server/installation.h"
+#include "server/reasons.h"
+#include "settings.h"
+
+static Size
+shared_bytes(int nprocesses)
+{
+	return CACHELINEALIGN(offsetof(GpuSortOutputShared, figures) + nprocesses * sizeof(GpuSortProcessFigures));
+}
+
+/* Returns where the row queue of a worker is. */
+void *
+gpusort_output_queue_place(GpuSortOutputShared *shared, int worker)
+{
+	return (char *) shared + shared_bytes(shared->nprocesses) + worker * gpusort_row_queue_bytes();
+}
+
+/* Begins the sorts in the service; false, with a reason, if it takes no part. */
+static bool
+begin_in_service(GpuSortOutputState *state, GpuSortFailure *failure)
+{
+	const int nprocesses = state->shared->nprocesses;
+
+	if (state->lost.reason != GPUSORT_REASON_NONE)
+	{
+		*failure = state->lost;
+		return false;
+	}
+	if (state->partial && gpusort_output_first_sort(state)->info.range_columns == 0)
+		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "the rows cannot be shared out");
+	if (state->partial && !gpusort_spill)
+		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "gpusort.spill is off");
+	if (state->partial && nprocesses > 1 && !parallel_leader_participation)
+		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "parallel_leader_participation is off");
+	return gpusort_nodes_begin(&state->nodes, nprocesses, failure);
+}
+
+/*
+ * Begins a run of all that share this, before any of them reads: the sorts in the service; if that takes no part,
+ * alone says so.
+ */
+static void
+begin_run(GpuSortOutputState *state)
+{
+	GpuSortOutputShared *shared = state->shared;
+	GpuSortFailure failure;
+
+	state->stage = GPUSORT_OUTPUT_BEGIN;
+	state->nodes.started = false;
+	state->window.passes = 0;
+	gpusort_window_ranges_reset(&state->window);
+	shared->window = (GpuSortWindowShared){.totals = InvalidDsaPointer};
+	gpusort_claims_start(&shared->claims);
+	memset(shared->figures, 0, shared->nprocesses * sizeof(GpuSortProcessFigures));
+	shared->alone = !begin_in_service(state, &failure);
+	if (!shared->alone)
+		return;
+	gpusort_joint_sorts_refuse(&state->nodes.sorts, &failure);
+	shared->claims.failure = failure;
+}
+
+static void
+create_shared(GpuSortOutputShared *shared, int nprocesses)
+{
+	shared->build = gpusort_module_build();
+	shared->nprocesses = nprocesses;
+	gpusort_claims_create(&shared->claims);
+}
+
+/* The leader's memory will do for a process without workers. */
+void
+gpusort_output_begin_without_workers(GpuSortOutputState *state)
+{
+	if (state->own == NULL)
+	{
+		state->own = MemoryContextAllocZero(state->css.ss.ps.state->es_query_cxt, shared_bytes(1));
+		create_shared(state->own, 1);
+	}
+	state->shared = state->own;
+	begin_run(state);
+}
+
+/* Makes the workers' queues, before they start. */
+static void
+open_queues(GpuSortOutputState *state)
+{
+	const int nworkers = state->shared->nprocesses - 1;
+
+	Assert(state->queues == NULL);
+	state->queues = palloc(nworkers * sizeof(GpuSortRowQueueReader *));
+	for (int i = 0; i < nworkers; i++)
+	{
+		void *place = gpusort_output_queue_place(state->shared, i);
+
+		gpusort_row_queue_create(place);
+		state->queues[i] = gpusort_row_queue_open_reader(place);
+	}
+}
+
+static void
+close_queues(GpuSortOutputState *state)
+{
+	if (state->queues == NULL)
+		return;
+	for (int i = 0; i < state->shared->nprocesses - 1; i++)
+		gpusort_row_queue_close_reader(state->queues[i]);
+	pfree(state->queues);
+	state->queues = NULL;
+}
+
+/* No more rows are wanted: has workers end that wait for others, read, or write to a queue. */
+void
+gpusort_output_stop(GpuSortOutputState *state)
+{
+	GpuSortFailure none = {0};
+
+	if (state->workers == NULL)
+		return;
+	gpusort_claims_stop(&state->shared->claims, &none);
+	close_queues(state);
+}
+
+/* Gather starts over, and waits for its workers first. */
+static void
+before_gather_starts_over(Datum arg)
+{
+	gpusort_output_stop((GpuSortOutputState *) DatumGetPointer(arg));
+}
+
+/* Begins a run with workers, who are about to start. */
+static void
+share(GpuSortOutputState *state)
+{
+	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+
+	gpusort_joint_sorts_end(&state->nodes.sorts);
+	begin_run(state);
+	if (!state->partial && !state->shared->alone)
+		open_queues(state);
+	if (state->gather != NULL)
+		RegisterExprContextCallback(state->gather->ps_ExprContext, before_gather_starts_over, PointerGetDatum(state));
+	MemoryContextSwitchTo(caller);
+}
+
+/* The node's callbacks for dynamic shared memory. */
+Size
+gpusort_output_estimate_shared(CustomScanState *node, ParallelContext *pcxt)
+{
+	const GpuSortOutputState *state = (GpuSortOutputState *) node;
+	const Size queues = state->partial ? 0 : mul_size(pcxt->nworkers, gpusort_row_queue_bytes());
+
+	return add_size(shared_bytes(1 + pcxt->nworkers), queues);
+}
+
+/* In the leader, before workers start for the first time: drops what this process may have sorted alone. */
+void
+gpusort_output_initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+
+	/* Without a segment there is but this process. */
+	if (pcxt->seg == NULL)
+		return;
+	state->shared = coordinate;
+	state->workers = pcxt;
+	create_shared(state->shared, 1 + pcxt->nworkers);
+	share(state);
+}
+
+/* Keeps what EXPLAIN tells, while the shared memory is there. */
+void
+gpusort_output_take_figures(GpuSortOutputState *state)
+{
+	const GpuSortOutputShared *shared = state->shared;
+	const Size bytes = shared->nprocesses * sizeof(GpuSortProcessFigures);
+
+	if (state->figures != NULL)
+		pfree(state->figures);
+	state->ranges = shared->claims.ranges;
+	state->nprocesses = shared->alone ? 0 : shared->nprocesses;
+	state->figures = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, bytes);
+	memcpy(state->figures, shared->figures, bytes);
+}
+
+/*
+ * Compares what all have read with what was put, and ends the sorts in the service; workers have ended, or read no
+ * more.  Errors: it is not the same.
+ */
+void
+gpusort_output_finish(GpuSortOutputState *state)
+{
+	GpuSortFailure failure;
+
+	if (!gpusort_joint_sorts_finish(&state->nodes.sorts, &failure))
+		gpusort_sort_report_lost(true, &failure);
+	gpusort_joint_sorts_release(&state->nodes.sorts);
+}
+
+/* Keeps what EXPLAIN tells; of a partial plan no more rows are wanted. */
+static void
+end_run(GpuSortOutputState *state)
+{
+	gpusort_output_take_figures(state);
+	if (state->partial)
+		gpusort_output_finish(state);
+}
+
+/* Before workers start again. */
+void
+gpusort_output_reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+
+	if (state->workers == NULL)
+		return;
+	end_run(state);
+	gpusort_window_ranges_free(&state->shared->window, node->ss.ps.state->es_query_dsa);
+	share(state);
+}
+
+void
+gpusort_output_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+
+	/* After make install a worker may have loaded another module than its leader. */
+	if (((GpuSortOutputShared *) coordinate)->build == gpusort_module_build())
+		state->shared = coordinate;
+}
+
+/* In the leader, the shared memory goes after this: workers that still run must end, and the sorts in the service. */
+void
+gpusort_output_shutdown(CustomScanState *node)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+
+	if (state->workers == NULL)
+		return;
+	gpusort_output_stop(state);
+	end_run(state);
+	gpusort_joint_sorts_release(&state->nodes.sorts);
+	state->workers = NULL;
+	state->shared = NULL;
+	if (state->stage != GPUSORT_OUTPUT_BEGIN)
+		state->stage = GPUSORT_OUTPUT_ENDED;
+}

@@ -1,0 +1,149 @@
+/*-------------------------------------------------------------------------
+ *
+ * participants.c
+ *	  What each participant of a shared sort does until ranges of its rows can be read.
+ *
+ * The leader and its workers do the same, in this order:
+ *
+ *	1. ingest: a process registers before it reads a row, puts its part of the rows, and signs off when the service
+ *	   has confirmed them.  The last to sign off seals the ingest; whoever comes later must find no row.
+ *	2. await_ranges: one of the processes that may do so has the rows sorted and cut into ranges.  It verifies their
+ *	   order, where that is to be done (joint_check.c), and finds out what ranges come to, where somebody needs
+ *	   that (total); the other processes take part in both.  Then it publishes the ranges.
+ *	3. open: lets this process read.  Ranges are then claimed (claims.h) and read (joint_sort.h).
+ *
+ * A process waits for others that put rows, or sort them, and these wait for nobody but the service.  A worker that
+ * the service does not let put, sort or read rows, because it has no chunks for it, leaves that to others.
+ *
+ * What goes wrong in any process is noted in the claims and ends the work of all, without an error here: the
+ * caller knows whether there is another way to the rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "parallel/participants.h"
+
+#include "access/parallel.h"
+#include "parallel/joint_check.h"
+#include "parallel/joint_sort.h"
+
+/* Logs that a worker leaves to others what it cannot do itself. */
+static void
+leave_to_others(const char *what, const GpuSortFailure *failure)
+{
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort: a parallel worker leaves %s to others: %s", what, failure->text)));
+}
+
+/* Puts this process's part of the rows, unless the ingest is sealed.  Errors: it is, and there is a row. */
+void
+gpusort_participant_ingest(const GpuSortParticipant *own)
+{
+	GpuSortClaims *claims = own->claims;
+	GpuSortFailure failure;
+	bool whole;
+
+	if (!gpusort_claims_register(claims))
+	{
+		if (!claims->stop && gpusort_joint_sorts_have_rows(own->sorts))
+			elog(ERROR, "a process has rows that came too late to be sorted");
+		return;
+	}
+	if (!gpusort_joint_sorts_ingest(own->sorts, &claims->stop, &whole, &failure))
+	{
+		gpusort_claims_stop(claims, &failure);
+		whole = false;
+	}
+	gpusort_claims_sign_off(claims, whole);
+}
+
+/*
+ * Has the rows sorted, verified and totalled, and publishes the ranges; false if another process is to do that, since
+ * this one cannot.
+ */
+static bool
+order(const GpuSortParticipant *own)
+{
+	GpuSortFailure failure;
+	uint32 ranges;
+
+	if (IsParallelWorker() && !gpusort_joint_sorts_join_to_order(own->sorts, &failure))
+	{
+		leave_to_others("the sort", &failure);
+		gpusort_claims_yield_order(own->claims);
+		return false;
+	}
+	if (gpusort_joint_sorts_order(own->sorts, own->processes, &ranges, &failure) &&
+		gpusort_joint_sorts_open(own->sorts, &own->claims->stop, &failure) &&
+		gpusort_joint_check_lead(own->sorts, own->claims, own->processes, &failure) &&
+		(own->total == NULL || own->total(own->arg, true, ranges, &failure)))
+		gpusort_claims_publish(own->claims, ranges);
+	else
+		gpusort_claims_stop(own->claims, &failure);
+	return true;
+}
+
+/* Takes part in what is done with parts of the sorted rows; false if this process cannot read them. */
+static bool
+follow(const GpuSortParticipant *own, GpuSortPartsPhase phase)
+{
+	GpuSortFailure failure;
+	bool good;
+
+	if (!gpusort_participant_open(own))
+		return false;
+	if (phase == GPUSORT_PARTS_VERIFY)
+		good = gpusort_joint_check_follow(own->sorts, own->claims, &failure);
+	else
+		good = own->total(own->arg, false, 0, &failure);
+	if (!good)
+		gpusort_claims_stop(own->claims, &failure);
+	return true;
+}
+
+/*
+ * Does what this process can do until the ranges are published.  false: no rows are wanted any more, as when they are
+ * lost (the claims' stop and failure), or this process cannot read them.
+ */
+bool
+gpusort_participant_await_ranges(const GpuSortParticipant *own)
+{
+	GpuSortPartsPhase done = GPUSORT_PARTS_NONE;
+	bool orders = own->orders;
+
+	for (;;)
+	{
+		switch (gpusort_claims_await_task(own->claims, orders, done))
+		{
+			case GPUSORT_TASK_NONE:
+				return false;
+			case GPUSORT_TASK_ORDER:
+				orders = order(own);
+				break;
+			case GPUSORT_TASK_VERIFY:
+				done = GPUSORT_PARTS_VERIFY;
+				if (!follow(own, done))
+					return false;
+				break;
+			case GPUSORT_TASK_TOTAL:
+				done = GPUSORT_PARTS_TOTAL;
+				if (!follow(own, done))
+					return false;
+				break;
+			case GPUSORT_TASK_READ:
+				return true;
+		}
+	}
+}
+
+/* Lets this process read the rows, which are in order, unless it may already; false if it cannot. */
+bool
+gpusort_participant_open(const GpuSortParticipant *own)
+{
+	GpuSortFailure failure;
+
+	if (gpusort_joint_sorts_open(own->sorts, &own->claims->stop, &failure))
+		return true;
+	/* Whoever has had the rows sorted reads all that others do not. */
+	leave_to_others("all ranges", &failure);
+	return false;
+}

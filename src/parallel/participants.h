@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * participants.h
+ *	  What each participant of a shared sort does until ranges of its rows can be read.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_PARTICIPANTS_H
+#define GPUSORT_PARTICIPANTS_H
+
+#include "compat.h"
+
+#include "parallel/claims.h"
+#include "parallel/sort_set.h"
+
+/* One process's part: the caller's, who fills it in. */
+typedef struct GpuSortParticipant
+{
+	GpuSortJointSorts *sorts;
+	GpuSortClaims *claims; /* in shared memory */
+	int processes;         /* which may read ranges, this one included */
+	bool orders;           /* this one may have the rows sorted */
+
+	/*
+	 * Finds out what ranges come to, before they are read; NULL: they come to nothing.  ordered: this process has had
+	 * the rows cut into so many ranges, and has the others take part if that is needed; else it takes part.  false,
+	 * with a reason: rows are lost.
+	 */
+	bool (*total)(void *arg, bool ordered, uint32 ranges, GpuSortFailure *failure);
+	void *arg;
+} GpuSortParticipant;
+
+extern void gpusort_participant_ingest(const GpuSortParticipant *own);
+extern bool gpusort_participant_await_ranges(const GpuSortParticipant *own);
+extern bool gpusort_participant_open(const GpuSortParticipant *own);
+
+#endif /* GPUSORT_PARTICIPANTS_H */
