@@ -105,7 +105,6 @@ participate(GpuSortOutputState *state)
 		.claims = &shared->claims,
 		/* a worker does not know how many have started */
 		.processes = state->workers != NULL ? 1 + state->workers->nworkers_launched : shared->nprocesses,
-		.orders = state->partial || !IsParallelWorker(),
 		.total = total,
 		.arg = state};
 
@@ -143,7 +142,7 @@ begin(GpuSortOutputState *state)
 	}
 	if (state->shared == NULL)
 		gpusort_output_begin_without_workers(state);
-	state->nodes.sorts.partial = state->partial;
+	state->nodes.sorts.workers_order = state->partial;
 	if (!state->shared->alone)
 		participate(state);
 	else if (takes_all(state))
@@ -371,7 +370,7 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 	gpusort_nodes_find(&state->nodes, outerPlanState(node), info.rescan_param);
 	if (state->nodes.sorts.count == 0)
 		elog(ERROR, "there is no GpuSort below GpuSortOutput");
-	state->nodes.sorts.partial = state->partial;
+	state->nodes.sorts.workers_order = state->partial;
 	gpusort_window_ranges_init(&state->window, outerPlanState(node), &info, &state->nodes);
 	MemoryContextSwitchTo(caller);
 }

@@ -168,8 +168,7 @@ sort_rows(Leader *leader, GpuSortFailure *failure)
 	const GpuSortParticipant own = {
 		.sorts = &build->sorts,
 		.claims = &build->shared->claims,
-		.processes = processes(leader),
-		.orders = true};
+		.processes = processes(leader)};
 
 	gpusort_participant_ingest(&own);
 	gpusort_build_note_figures(build);

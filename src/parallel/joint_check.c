@@ -3,8 +3,8 @@
  * joint_check.c
  *	  Has the order of shared sorts' rows verified by all of their processes.
  *
- * The leader, which has had the rows sorted and cut, divides them into parts (order_check.c) and
- * begins; every process verifies the parts that it claims (claims.c); the leader waits
+ * The process that has had the rows sorted and cut divides them into parts (order_check.c) and
+ * begins; every process verifies the parts that it claims (claims.c); the one that began waits
  * until all have been verified.  No row is emitted before, so that there is a way back
  * whatever is found.  A worker that comes late finds no part left.
  *
@@ -55,7 +55,7 @@ check_part(GpuSortJointSort *own, uint32 part, GpuSortClaims *claims, GpuSortFai
 }
 
 /*
- * Verifies, in a worker or the leader, parts of sorts that this process may read, until there are none left; false,
+ * Verifies parts of sorts that this process may read, until there are none left; false,
  * with a reason, if one is out of order, or lost.
  */
 bool
@@ -95,8 +95,8 @@ divide(GpuSortJointSorts *sorts, int processes)
 }
 
 /*
- * Has so many processes verify the order of the sorts' rows where that is to be done, in the leader; all must be
- * there to be read.  false, with a reason, if they are out of order, or lost.
+ * Has so many processes verify the order of the sorts' rows where that is to be done, in the one that has had them
+ * sorted; all must be there to be read.  false, with a reason, if they are out of order, or lost.
  */
 bool
 gpusort_joint_check_lead(GpuSortJointSorts *sorts, GpuSortClaims *claims, int processes, GpuSortFailure *failure)

@@ -194,7 +194,7 @@ gpusort_joint_sort_detach(GpuSortJointSort *own)
 {
 	if (own->shared == NULL)
 		return;
-	if (own->partial && !IsParallelWorker())
+	if (own->workers_order && !IsParallelWorker())
 		finish_sort(own); /* before the sorts' finish, which comes too late */
 	gpusort_rows_clear(own->sort->rows);
 	gpusort_overflow_close(&own->sort->rows->overflow);
@@ -210,7 +210,7 @@ begin_sort(GpuSortJointSort *own, GpuSortJointSorts *sorts, int readers, const G
 {
 	GpuSortState *sort = own->sort;
 
-	own->partial = sorts->partial;
+	own->workers_order = sorts->workers_order;
 	INSTR_TIME_SET_CURRENT(sort->begun);
 	gpusort_keys_lay_out(sort->keys, prefixes, common_later);
 	if (!gpusort_collation_check_allows(sort->keys, failure) || !gpusort_service_sort_begin_shared(sort, readers, failure))
@@ -327,7 +327,7 @@ ingest_rows(GpuSortJointSort *own, const volatile bool *stop, GpuSortFailure *fa
 	}
 	if (IsParallelWorker())
 		return gpusort_joint_ingest_leave(&own->joint, failure);
-	return !own->partial || leave_to_others(own, failure);
+	return !own->workers_order || leave_to_others(own, failure);
 }
 
 /*
@@ -343,7 +343,7 @@ gpusort_joint_sorts_ingest(GpuSortJointSorts *sorts, const volatile bool *stop, 
 	{
 		GpuSortJointSort *own = sorts->sorts[i];
 
-		own->partial = sorts->partial;
+		own->workers_order = sorts->workers_order;
 		if (IsParallelWorker())
 			INSTR_TIME_SET_CURRENT(own->sort->begun);
 		share_long_rows(own);
@@ -430,7 +430,7 @@ gpusort_joint_sorts_open(GpuSortJointSorts *sorts, const volatile bool *stop, Gp
 		share_long_rows(own);
 		if (IsParallelWorker() && sort->service.client == NULL && !open_sort(own, true, failure))
 			return false;
-		if (!IsParallelWorker() && sorts->partial && sort->service.reader.client == NULL)
+		if (!IsParallelWorker() && sorts->workers_order && sort->service.reader.client == NULL)
 			gpusort_service_sort_open(sort, &own->sorted->expected, sort->service.unreported);
 		/* The leader may have come too late to put rows. */
 		gpusort_joint_ingest_settle_common_prefixes(&own->joint);

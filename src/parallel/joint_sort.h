@@ -21,7 +21,7 @@
  *		each process	end at any time: the next is begin or, in a worker, nothing
  *
  *	participants.h tells which process does what, and when.  Where a function returns false, with a reason, the rows are
- *	lost to all, and whoever leads decides what comes of it: refuse has PostgreSQL sort in the leader alone.  While
+ *	lost to all, and the caller decides what comes of it: refuse has PostgreSQL sort in the leader alone.  While
  *	rows are read, sorts->lost says so: what has been made of the range at hand is void.
  *
  * MEMORY

@@ -24,7 +24,7 @@ typedef struct GpuSortJointSortShared
 	SharedFileSet files;
 	bool long_rows; /* somebody has put some into the files */
 	GpuSortOrderedRows sorted;
-	GpuSortPut leader_put;  /* once the leader has left the ingest to others, if none leads */
+	GpuSortPut leader_put;  /* once the leader has left the ingest to others, if workers order */
 	GpuSortOutcome outcome; /* these and the times for EXPLAIN in the leader, whoever has had the rows sorted */
 	GpuSortTimes ms;
 	GpuSortWhole whole;             /* ranges that workers have read to their ends; guarded by joint.lock */
@@ -38,7 +38,7 @@ struct GpuSortJointSort
 	GpuSortJointSortShared *shared; /* NULL: there are no workers */
 	GpuSortOrderedRows *sorted;     /* shared's, or this process's own */
 	GpuSortJointIngest joint;
-	bool partial;           /* no process leads, as in GpuSortJointSorts */
+	bool workers_order;     /* as in GpuSortJointSorts */
 	GpuSortFailure refusal; /* why PostgreSQL is to sort, in this process alone; reason NONE: it is not */
 	GpuSortFailure unlike;  /* what was read is not what was put; reason NONE: nothing was found wrong */
 	MemoryContext context;

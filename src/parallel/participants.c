@@ -108,7 +108,7 @@ bool
 gpusort_participant_await_ranges(const GpuSortParticipant *own)
 {
 	GpuSortPartsPhase done = GPUSORT_PARTS_NONE;
-	bool orders = own->orders;
+	bool orders = own->sorts->workers_order || !IsParallelWorker();
 
 	for (;;)
 	{

@@ -19,7 +19,6 @@ typedef struct GpuSortParticipant
 	GpuSortJointSorts *sorts;
 	GpuSortClaims *claims; /* in shared memory */
 	int processes;         /* which may read ranges, this one included */
-	bool orders;           /* this one may have the rows sorted */
 
 	/*
 	 * Finds out what ranges come to, before they are read; NULL: they come to nothing.  ordered: this process has had

@@ -20,9 +20,9 @@ typedef struct GpuSortJointSorts
 {
 	GpuSortJointSort **sorts;
 	int count;
-	bool partial;  /* no process leads: any of them may have the rows sorted */
-	bool bordered; /* what is made of a range ends at its border, as pages do: few ranges are wanted */
-	bool lost;     /* rows of one of them are: what has been computed of the range at hand is void */
+	bool workers_order; /* workers may have the rows sorted, too, not just the leader */
+	bool bordered;      /* what is made of a range ends at its border, as pages do: few ranges are wanted */
+	bool lost;          /* rows of one of them are: what has been computed of the range at hand is void */
 
 	/*
 	 * Where what is made of a range can depend on others, of one sort.  Rows that are equal in whole_columns do not
