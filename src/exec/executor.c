@@ -8,7 +8,7 @@
  *
  *	  executor.c		the callbacks
  *	  stream.c			rows to the node above; explain.c: what happened
- *	  ingest.c			the node below Gather, with ingest_peers.c; gather.c
+ *	  ingest.c			the node below Gather, with ingest_sort.c; gather.c
  *	  scan_state.h		the node's state
  *	  plan_source.c		the child's rows, as the source of a sort; page_source.c: by the page of a table
  *	  page_quals.c		a scan's conditions, for a page; tuple_columns.c: its tuples' values
@@ -55,18 +55,16 @@ make_sort(GpuSortScanState *state)
 	const GpuSortPlanInfo *info = &state->info;
 	PlanState *child = gpusort_child(state);
 	GpuSortSource *source = &state->source.source;
-	GpuSortPeers *peers = NULL;
 
 	state->ingest = gpusort_ingest_find(child, info);
 	if (state->ingest == NULL)
 		gpusort_plan_source_init(&state->source, child, state->rows, info->columns, info->ncolumns, info->rescannable);
 	else
-		gpusort_ingest_connect(state->ingest, state->rows, info->rescannable, &source, &peers);
+		source = gpusort_ingest_source(state->ingest, state->rows, info->rescannable);
 	state->sort = gpusort_sort_create(&state->rows->rows, source, info->columns, info->ncolumns);
 	state->sort->estimated_rows = info->estimated_rows;
 	state->sort->estimated_width = info->estimated_width;
 	state->sort->may_reread = (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
-	state->sort->peers = peers;
 	if (gpusort_plan_state(state)->plan->parallel_aware)
 		state->joint = gpusort_joint_sort_create(state->sort, info->range_columns);
 }

@@ -20,8 +20,7 @@
  * sends an empty row up whenever Gather asks for one, so that GpuSort can see, between rows
  * of workers that do not stay, whether all others have: every worker that Gather knows of has stayed then.
  *
- * To the sort of the GpuSort node this is both its source, of rows that come up through Gather, and its peers, the
- * processes that put the others (sort/peers.h).  With
+ * To the sort of the GpuSort node this is its source, of rows that come up through Gather (ingest_sort.c).  With
  * no sort started, or none to join, the node passes its child's rows on.
  *
  * What a process does for its part in the sort is in joint_ingest.c.  If rows of a worker's are

@@ -13,13 +13,14 @@
 #include "node.h"
 #include "nodes/execnodes.h"
 #include "sort/heap_rows.h"
-#include "sort/peers.h"
+#include "sort/sort.h"
 
-/* The node in the leader, as the GpuSort node above Gather sees it. */
+/* The node in the leader, as the GpuSort above Gather sees it: ingest_sort.c. */
 typedef struct GpuSortIngestState GpuSortIngestState;
 
 extern GpuSortIngestState *gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info);
-extern void gpusort_ingest_connect(GpuSortIngestState *state, const GpuSortHeapRows *rows, bool may_restart,
-								   GpuSortSource **source, GpuSortPeers **peers);
+extern GpuSortSource *gpusort_ingest_source(GpuSortIngestState *state, const GpuSortHeapRows *rows, bool may_restart);
+extern void gpusort_ingest_sort(GpuSortIngestState *state, GpuSortState *sort);
+extern void gpusort_ingest_reset(GpuSortIngestState *state);
 
 #endif /* GPUSORT_INGEST_H */

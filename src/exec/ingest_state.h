@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ingest_state.h
- *	  The state of a GpuSortIngest node, for ingest.c and ingest_peers.c alone.
+ *	  The state of a GpuSortIngest node, for ingest.c and ingest_sort.c alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,12 +30,6 @@ typedef struct IngestSource
 	GpuSortIngestState *ingest;
 } IngestSource;
 
-typedef struct IngestPeers
-{
-	GpuSortPeers peers; /* must be first field */
-	GpuSortIngestState *ingest;
-} IngestPeers;
-
 struct GpuSortIngestState
 {
 	CustomScanState css; /* must be first field */
@@ -51,7 +45,6 @@ struct GpuSortIngestState
 
 	/* the leader's */
 	IngestSource source; /* of the sort above */
-	IngestPeers peers;
 	GatherState *gather; /* above */
 	bool holds;          /* an empty row goes up, again and again, when the child has no more */
 	bool held;           /* one has */

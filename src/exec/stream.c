@@ -22,6 +22,7 @@
 #include "exec/stream.h"
 
 #include "exec/bound.h"
+#include "exec/ingest.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "server/reasons.h"
@@ -175,6 +176,11 @@ sort_input(GpuSortScanState *state)
 	{
 		(void) gpusort_failure_set(&failure, GPUSORT_REASON_RECHECK, "a row is being rechecked after a concurrent update");
 		gpusort_sort_begin_native(sort, &failure);
+	}
+	else if (state->ingest != NULL)
+	{
+		gpusort_ingest_sort(state->ingest, sort);
+		return;
 	}
 	else
 		gpusort_sort_begin(sort);
@@ -391,4 +397,6 @@ gpusort_stream_end(GpuSortScanState *state)
 {
 	drop_store(&state->stream);
 	gpusort_sort_end(state->sort);
+	if (state->ingest != NULL)
+		gpusort_ingest_reset(state->ingest);
 }

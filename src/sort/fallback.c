@@ -171,34 +171,24 @@ read_back(GpuSortState *sort, GpuSortFailure *failure)
 	return true;
 }
 
-/*
- * To be called when the service takes no more rows: those it has, and those that the input still has,
- * go into PostgreSQL's sort.  The
- * service's come first, so that it is free for others; but other processes that add
- * rows must have ended before they can be had.
- */
+/* To be called when the service takes no more rows: those it has, and those that the input still has, must follow. */
 void
-gpusort_fallback_full(GpuSortState *sort, const GpuSortFailure *full)
+gpusort_fallback_full(GpuSortState *sort)
 {
-	GpuSortFailure reason = *full;
-	GpuSortFailure failure;
-	bool good;
-
 	begin_native(sort);
-	if (sort->peers != NULL)
-	{
-		sort->peers->methods->stop(sort->peers);
-		gpusort_fallback_feed(sort);
-	}
-	good = gpusort_service_sort_wait(sort, 0, &failure) && read_back(sort, &failure);
-	if (!good)
-	{
-		gpusort_fallback_lost(sort, &failure);
-		return;
-	}
-	if (sort->peers == NULL)
-		gpusort_fallback_feed(sort);
-	note_fallback(sort, &reason);
+}
+
+/*
+ * Reads the rows that the service has, which is full, as that says, and has them in order, back into PostgreSQL's sort;
+ * false, with a reason, if they are lost.
+ */
+bool
+gpusort_fallback_read_back(GpuSortState *sort, const GpuSortFailure *full, GpuSortFailure *failure)
+{
+	if (!read_back(sort, failure))
+		return false;
+	note_fallback(sort, full);
+	return true;
 }
 
 /*

@@ -40,7 +40,7 @@ wants_tails(const GpuSortState *sort)
 
 /* Fills in what the service is asked for, from the planner's estimates. */
 static void
-make_request(const GpuSortState *sort, GpuSortRequest *request)
+make_request(const GpuSortState *sort, int readers, GpuSortRequest *request)
 {
 	memset(request, 0, sizeof(*request));
 	request->engine = gpusort_engine;
@@ -55,7 +55,7 @@ make_request(const GpuSortState *sort, GpuSortRequest *request)
 	request->spill = gpusort_spill;
 	request->shared = sort->service.shared;
 	if (sort->service.shared)
-		request->readers = sort->readers > 0 ? sort->readers : sort->peers->verifiers;
+		request->readers = readers;
 }
 
 /*
@@ -87,10 +87,11 @@ create_ties(GpuSortState *sort)
 
 /*
  * Begins a sort in the service, and the writer that adds to it; the keys must be
- * laid out.  false, with a reason, when the sort is to be PostgreSQL's.
+ * laid out.  readers: of a shared sort, whose rows so many processes read if all start, and if_checked if their order
+ * is to be verified alone; 0: it is not shared.  false, with a reason, when the sort is to be PostgreSQL's.
  */
 bool
-gpusort_service_sort_begin(GpuSortState *sort, GpuSortFailure *failure)
+gpusort_service_sort_begin(GpuSortState *sort, int readers, bool if_checked, GpuSortFailure *failure)
 {
 	GpuSortServiceSort *service = &sort->service;
 	GpuSortFigures *figures = &sort->figures;
@@ -103,9 +104,8 @@ gpusort_service_sort_begin(GpuSortState *sort, GpuSortFailure *failure)
 	figures->skipped = 0;
 	figures->verify_ms = 0;
 	service->check_order = checks_order(sort);
-	service->shared = sort->readers > 0 ||
-		(service->check_order && sort->peers != NULL && sort->peers->verifiers > 0);
-	make_request(sort, &request);
+	service->shared = readers > 0 && (service->check_order || !if_checked);
+	make_request(sort, readers, &request);
 	caller = MemoryContextSwitchTo(sort->context);
 	service->job = gpusort_shared_job_start(sort->estimated_rows);
 	service->job_callback.func = release_job_slot;
@@ -131,14 +131,13 @@ gpusort_service_sort_begin(GpuSortState *sort, GpuSortFailure *failure)
 	return service->client != NULL;
 }
 
-/* The same for a shared sort, whose rows so many processes read if all start. */
+/* The same for a shared sort. */
 bool
 gpusort_service_sort_begin_shared(GpuSortState *sort, int readers, GpuSortFailure *failure)
 {
 	sort->reason.reason = GPUSORT_REASON_NONE;
-	sort->readers = readers;
 	sort->service.reader = (GpuSortReader){0};
-	return gpusort_service_sort_begin(sort, failure);
+	return gpusort_service_sort_begin(sort, readers, false, failure);
 }
 
 /*
@@ -199,6 +198,14 @@ gpusort_service_sort_create_check(GpuSortState *sort)
 	if (sort->service.check == NULL)
 		sort->service.check = gpusort_collation_check_create(sort->keys, sort->rows);
 	MemoryContextSwitchTo(caller);
+}
+
+/* The order of all rows is about to be verified. */
+void
+gpusort_service_sort_begin_check(GpuSortState *sort)
+{
+	gpusort_service_sort_create_check(sort);
+	gpusort_service_sort_show(sort, GPUSORT_PHASE_VERIFY, 0);
 }
 
 /* The order has been verified, by whatever processes. */
@@ -282,14 +289,11 @@ gpusort_service_sort_order(GpuSortState *sort, const GpuSortPut *others, uint64 
  * The same; the reader is to be set before the first row that is wanted, most likely that of number first, by rewind.
  */
 bool
-gpusort_service_sort_wait(GpuSortState *sort, uint64 first, GpuSortFailure *failure)
+gpusort_service_sort_wait(GpuSortState *sort, const GpuSortPut *others, uint64 first, GpuSortFailure *failure)
 {
-	GpuSortPut others = {0};
 	GpuSortExpected expected;
 
-	if (sort->peers != NULL)
-		sort->peers->methods->collect(sort->peers, &others);
-	if (!gpusort_service_sort_order(sort, &others, first, &expected, failure))
+	if (!gpusort_service_sort_order(sort, others, first, &expected, failure))
 		return false;
 	gpusort_reader_init(&sort->service.reader, sort->service.client, &expected);
 	return true;
@@ -419,8 +423,6 @@ gpusort_sort_end(GpuSortState *sort)
 		tuplesort_end(sort->native);
 	gpusort_overflow_close(&sort->rows->overflow);
 	gpusort_input_clear(&sort->input);
-	if (sort->peers != NULL)
-		sort->peers->methods->reset(sort->peers);
 	sort->native = NULL;
 	sort->emitted = sort->in_ties = sort->range_ended = false;
 	sort->service.ties = NULL;

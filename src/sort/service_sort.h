@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * service_sort.h
- *	  A sort's part in the service: its beginning, its order, its end; for the rooms sort/ and parallel/ alone.
+ *	  A sort's part in the service: its beginning, its order, its end; for the rooms sort/ and parallel/, and
+ *	  exec/ingest_sort.c, alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,8 +12,9 @@
 #include "server/statistics.h"
 #include "sort/sort.h"
 
-extern bool gpusort_service_sort_begin(GpuSortState *sort, GpuSortFailure *failure);
-extern bool gpusort_service_sort_wait(GpuSortState *sort, uint64 first, GpuSortFailure *failure);
+extern bool gpusort_service_sort_begin(GpuSortState *sort, int readers, bool if_checked, GpuSortFailure *failure);
+extern bool gpusort_service_sort_wait(GpuSortState *sort, const GpuSortPut *others, uint64 first,
+									  GpuSortFailure *failure);
 extern bool gpusort_service_sort_order(GpuSortState *sort, const GpuSortPut *others, uint64 first,
 									   GpuSortExpected *expected, GpuSortFailure *failure);
 extern uint64 gpusort_service_sort_first(const GpuSortState *sort, bool sorted);
@@ -23,6 +25,7 @@ extern GpuSortTimes gpusort_service_sort_times(const GpuSortState *sort);
 extern uint32 gpusort_service_sort_runs(const GpuSortState *sort);
 extern uint64 gpusort_service_sort_tie_rows(const GpuSortState *sort);
 extern void gpusort_service_sort_create_check(GpuSortState *sort);
+extern void gpusort_service_sort_begin_check(GpuSortState *sort);
 
 /* Of a shared sort */
 extern bool gpusort_service_sort_begin_shared(GpuSortState *sort, int readers, GpuSortFailure *failure);

@@ -55,12 +55,12 @@ gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *col
 
 /*
  * Returns true if the source has no row.  The first one is kept
- * back for the sort, which has not been begun, and has no peers.
+ * back for the sort, which has not been begun.
  */
 bool
 gpusort_sort_is_empty(GpuSortState *sort)
 {
-	Assert(sort->stage == GPUSORT_STAGE_INPUT && sort->native == NULL && sort->peers == NULL);
+	Assert(sort->stage == GPUSORT_STAGE_INPUT && sort->native == NULL);
 	return !gpusort_input_read_first(&sort->input, 1);
 }
 
@@ -75,18 +75,44 @@ has_few_rows(GpuSortState *sort)
 }
 
 /*
- * Lays the keys out; *common_later says whether the common prefixes of their strings are left to peers to
- * choose.  false, with a reason, if the keys are not worth it.
+ * Lays the keys out; with_others: without a look at first rows, and *common_later says whether the common prefixes of
+ * their strings are left to whoever puts rows.  false, with a reason, if the keys are not worth it.
  */
 static bool
-lay_out_keys(GpuSortState *sort, bool *common_later, GpuSortFailure *failure)
+lay_out_keys(GpuSortState *sort, bool with_others, bool *common_later, GpuSortFailure *failure)
 {
 	GpuSortPrefix *prefixes = MemoryContextAlloc(sort->context, sort->keys->sized * sizeof(GpuSortPrefix));
 
-	*common_later = !gpusort_prefixes_choose(sort->keys, &sort->input, sort->peers == NULL, sort->estimated_rows,
-											 prefixes);
+	*common_later = !gpusort_prefixes_choose(sort->keys, &sort->input, !with_others, sort->estimated_rows, prefixes);
 	gpusort_keys_lay_out(sort->keys, prefixes, *common_later);
 	return !gpusort_prefixes_too_many_ties(sort->keys, prefixes, failure);
+}
+
+/* Begins a sort; true: in the service.  checkers as below. */
+static bool
+begin(GpuSortState *sort, bool with_others, int checkers, bool *common_later)
+{
+	GpuSortFailure failure = {0};
+
+	Assert(sort->stage == GPUSORT_STAGE_INPUT && sort->native == NULL);
+	sort->reason.reason = GPUSORT_REASON_NONE;
+	if (!gpusort_allowed)
+	{
+		(void) gpusort_failure_set(&failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
+		gpusort_fallback_refused(sort, &failure);
+		return false;
+	}
+	INSTR_TIME_SET_CURRENT(sort->begun);
+	if (!with_others && has_few_rows(sort))
+	{
+		gpusort_fallback_few(sort);
+		return false;
+	}
+	if (lay_out_keys(sort, with_others, common_later, &failure) &&
+		gpusort_collation_check_allows(sort->keys, &failure) && gpusort_service_sort_begin(sort, checkers, true, &failure))
+		return true;
+	gpusort_fallback_refused(sort, &failure);
+	return false;
 }
 
 /*
@@ -95,31 +121,20 @@ lay_out_keys(GpuSortState *sort, bool *common_later, GpuSortFailure *failure)
 void
 gpusort_sort_begin(GpuSortState *sort)
 {
-	GpuSortFailure failure = {0};
 	bool common_later;
 
-	Assert(sort->stage == GPUSORT_STAGE_INPUT && sort->native == NULL);
-	sort->reason.reason = GPUSORT_REASON_NONE;
-	if (!gpusort_allowed)
-	{
-		(void) gpusort_failure_set(&failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
-		gpusort_fallback_refused(sort, &failure);
-		return;
-	}
-	INSTR_TIME_SET_CURRENT(sort->begun);
-	if (sort->peers == NULL && has_few_rows(sort))
-	{
-		gpusort_fallback_few(sort);
-		return;
-	}
-	if (!lay_out_keys(sort, &common_later, &failure) || !gpusort_collation_check_allows(sort->keys, &failure) ||
-		!gpusort_service_sort_begin(sort, &failure))
-	{
-		gpusort_fallback_refused(sort, &failure);
-		return;
-	}
-	if (sort->peers != NULL)
-		sort->peers->methods->start(sort->peers, sort, common_later);
+	(void) begin(sort, false, 0, &common_later);
+}
+
+/*
+ * The same where others put rows, too, if this returns true: with keys as these, of which the common prefixes are, if
+ * *common_later says so, anybody's to choose.  checkers: so many processes read the rows if their order is to be
+ * verified; 0: this one alone.
+ */
+bool
+gpusort_sort_begin_with_others(GpuSortState *sort, int checkers, bool *common_later)
+{
+	return begin(sort, true, checkers, common_later);
 }
 
 /* Begins a sort that PostgreSQL is to do, and why. */
@@ -130,104 +145,138 @@ gpusort_sort_begin_native(GpuSortState *sort, const GpuSortFailure *reason)
 	gpusort_fallback_refused(sort, reason);
 }
 
+/*
+ * Reads the source to its end; false, with a reason, if the service is full before: PostgreSQL's sort has begun, the
+ * rest of the source is to be fed to it, and take_back must be called.
+ */
+bool
+gpusort_sort_put_own(GpuSortState *sort, GpuSortFailure *full)
+{
+	GpuSortServiceSort *service = &sort->service;
+
+	if (sort->native != NULL)
+		gpusort_fallback_feed(sort);
+	else if (sort->rows->kind->put_rows(sort->rows, &service->writer, &sort->input, NULL, full))
+		gpusort_input_clear(&sort->input);
+	else if (gpusort_client_is_full(service->client))
+	{
+		gpusort_fallback_full(sort);
+		return false;
+	}
+	else
+		gpusort_fallback_lost(sort, full);
+	return true;
+}
+
+/*
+ * Moves the rows that the full service has, of this process and others, who have ended, into PostgreSQL's sort; false
+ * if they are lost: that has all rows of the source, then.
+ */
+bool
+gpusort_sort_take_back(GpuSortState *sort, const GpuSortPut *others, const GpuSortFailure *full)
+{
+	GpuSortFailure failure;
+
+	if (gpusort_service_sort_wait(sort, others, 0, &failure) && gpusort_fallback_read_back(sort, full, &failure))
+		return true;
+	gpusort_fallback_lost(sort, &failure);
+	return false;
+}
+
 /* Reads the source to its end. */
 void
 gpusort_sort_put(GpuSortState *sort)
 {
-	GpuSortServiceSort *service = &sort->service;
-	GpuSortFailure failure;
+	const GpuSortPut none = {0};
+	GpuSortFailure full;
 
-	if (sort->native != NULL)
+	/* The service's rows come first, so that it is free for others. */
+	if (!gpusort_sort_put_own(sort, &full) && gpusort_sort_take_back(sort, &none, &full))
 		gpusort_fallback_feed(sort);
-	else if (sort->rows->kind->put_rows(sort->rows, &service->writer, &sort->input, NULL, &failure))
-		gpusort_input_clear(&sort->input);
-	else if (gpusort_client_is_full(service->client))
-		gpusort_fallback_full(sort, &failure);
-	else
-		gpusort_fallback_lost(sort, &failure);
 }
 
-/* Verifies the order of all rows, by this process or by all that took rows in. */
-static bool
-check_rows(GpuSortState *sort, GpuSortFailure *failure)
+/* Has PostgreSQL sort the rows that it has. */
+static void
+perform_native(GpuSortState *sort)
+{
+	tuplesort_performsort(sort->native);
+	sort->stage = GPUSORT_STAGE_NATIVE;
+}
+
+/* Waits for the order of the rows, others' among them; false if it came to PostgreSQL's sort, which has been done. */
+bool
+gpusort_sort_order(GpuSortState *sort, const GpuSortPut *others)
+{
+	if (sort->native == NULL)
+	{
+		GpuSortFailure failure;
+		instr_time ingested;
+
+		INSTR_TIME_SET_CURRENT(ingested);
+		if (gpusort_service_sort_wait(sort, others, gpusort_service_sort_first(sort, false), &failure))
+		{
+			gpusort_service_sort_note_times(sort, ingested);
+			return true;
+		}
+		gpusort_fallback_lost(sort, &failure);
+	}
+	perform_native(sort);
+	return false;
+}
+
+/* Verifies the order of all rows; false, with a reason, if they are not in order, or lost. */
+bool
+gpusort_sort_check(GpuSortState *sort, GpuSortFailure *failure)
 {
 	GpuSortServiceSort *service = &sort->service;
 
-	gpusort_service_sort_create_check(sort);
-	gpusort_service_sort_show(sort, GPUSORT_PHASE_VERIFY, 0);
-	/* Long rows are in a file of this process. */
-	if (sort->peers != NULL && sort->peers->methods->may_verify(sort->peers) && sort->rows->overflow.file == NULL)
-		return sort->peers->methods->verify(sort->peers, sort, &sort->figures.pairs, failure);
 	return gpusort_reader_rewind(&service->reader, 0, failure) &&
 		gpusort_collation_check_rows(service->check, &service->reader, PG_UINT64_MAX, &sort->figures.pairs, failure);
 }
 
 /*
- * Verifies that the rows are in order under collations of the C library, if that is to be done, and sets the reader
- * before the first that is wanted; false, with a reason, if they are not, or lost.  Peers have ended then.
+ * The rows were in order at that time, and have been verified since, if that is to be done: from stage INPUT to
+ * SERVICE, with the reader before the first row that is wanted, or NATIVE.  good, or as failure says.
  */
-static bool
-check_order(GpuSortState *sort, GpuSortFailure *failure)
+void
+gpusort_sort_complete(GpuSortState *sort, instr_time ordered, bool good, const GpuSortFailure *failure)
 {
-	bool good = true;
-	instr_time start;
+	GpuSortFailure reason = *failure;
 
-	INSTR_TIME_SET_CURRENT(start);
-	if (sort->service.check_order)
-		good = check_rows(sort, failure);
-	if (sort->peers != NULL)
-	{
-		GpuSortFailure theirs;
-
-		if (!sort->peers->methods->finish(sort->peers, &theirs) && good)
-		{
-			*failure = theirs;
-			good = false;
-		}
-	}
-	sort->figures.verify_ms = gpusort_ms_since(start);
+	sort->figures.verify_ms = gpusort_ms_since(ordered);
 	sort->service.reader.wait_ms = 0; /* it is in that */
-	return good && gpusort_service_sort_rewind(sort, failure);
-}
-
-/* Has the rows sorted that were put; false if it came to a fallback. */
-static bool
-sort_in_service(GpuSortState *sort)
-{
-	GpuSortFailure failure = {0};
-	instr_time ingested;
-
-	INSTR_TIME_SET_CURRENT(ingested);
-	if (!gpusort_service_sort_wait(sort, gpusort_service_sort_first(sort, false), &failure))
+	if (good && gpusort_service_sort_rewind(sort, &reason))
 	{
-		gpusort_fallback_lost(sort, &failure);
-		return false;
+		sort->service.unreported = true;
+		gpusort_service_sort_show(sort, GPUSORT_PHASE_EMIT, 0);
+		sort->stage = GPUSORT_STAGE_SERVICE;
+		return;
 	}
-	gpusort_service_sort_note_times(sort, ingested);
-	if (!check_order(sort, &failure))
-	{
-		if (failure.reason == GPUSORT_REASON_COLLATION)
-			gpusort_fallback_disordered(sort, &failure);
-		else
-			gpusort_fallback_lost(sort, &failure);
-		return false;
-	}
-	sort->service.unreported = true;
-	return true;
+	if (reason.reason == GPUSORT_REASON_COLLATION)
+		gpusort_fallback_disordered(sort, &reason);
+	else
+		gpusort_fallback_lost(sort, &reason);
+	perform_native(sort);
 }
 
 /* Has the rows sorted that were put, and waits for that: from stage INPUT to SERVICE or NATIVE. */
 void
 gpusort_sort_perform(GpuSortState *sort)
 {
-	if (sort->native == NULL && sort_in_service(sort))
-	{
-		gpusort_service_sort_show(sort, GPUSORT_PHASE_EMIT, 0);
-		sort->stage = GPUSORT_STAGE_SERVICE;
+	const GpuSortPut none = {0};
+	GpuSortFailure failure = {0};
+	bool good = true;
+	instr_time ordered;
+
+	if (!gpusort_sort_order(sort, &none))
 		return;
+	INSTR_TIME_SET_CURRENT(ordered);
+	if (sort->service.check_order)
+	{
+		gpusort_service_sort_begin_check(sort);
+		good = gpusort_sort_check(sort, &failure);
 	}
-	tuplesort_performsort(sort->native);
-	sort->stage = GPUSORT_STAGE_NATIVE;
+	gpusort_sort_complete(sort, ordered, good, &failure);
 }
 
 /* The service's rows cannot be read, or need not, as failure says: PostgreSQL sorts, if that can be. */
@@ -236,7 +285,7 @@ lose(GpuSortState *sort, const GpuSortFailure *failure)
 {
 	gpusort_fallback_lost(sort, failure);
 	if (sort->native != NULL)
-		gpusort_sort_perform(sort);
+		perform_native(sort);
 }
 
 /*

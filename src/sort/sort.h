@@ -42,9 +42,14 @@
  *	Rows that several processes put, or read, by ranges and from any row on: parallel/joint_sort.h.  Such a sort is
  *	begun in the service by that, and never falls back by itself.
  *
+ * ROWS THAT OTHERS PUT
+ *	Others may put rows into the sort in the service, beside those of the source.  Then begin_with_others, put_own,
+ *	order and complete take the places of begin, put and perform: between them the caller sees to the others
+ *	(exec/ingest_sort.c).
+ *
  * WHO ELSE
- *	The kind of row is row_kind.h's, which has the list of them, where rows come from source.h's, other processes that
- *	put some peers.h's.  Of the service, and of nodes, nothing is seen here.
+ *	The kind of row is row_kind.h's, which has the list of them, where rows come from source.h's.  Of the service, and
+ *	of nodes, nothing is seen here.
  *
  * MEMORY
  *	What create makes belongs to the memory context that was current then, and so does context, which all that is of one
@@ -64,7 +69,6 @@
 #include "server/jobs.h"
 #include "server/statistics.h"
 #include "sort/input.h"
-#include "sort/peers.h"
 #include "sort/reader.h"
 #include "sort/row_kind.h"
 #include "sort/ties.h"
@@ -116,13 +120,11 @@ typedef struct GpuSortState
 	uint64 estimated_rows;
 	uint32 estimated_width; /* bytes of a row's data */
 	bool may_reread;        /* rows are asked for again, or backwards, or marked in PostgreSQL's sort */
-	GpuSortPeers *peers;    /* NULL: no other process puts rows */
 	uint64 bound;           /* only so many rows are wanted; 0: all */
 	uint64 offset;          /* so many of them need not be given out; before perform, and before rewind */
 	bool stays;             /* what is made of the rows stays on disk: they are verified, whatever the settings say */
 
-	/* for a sort whose rows several processes read, parallel/'s: */
-	int readers;               /* so many processes, if all start; 0: it is not one */
+	/* for a sort whose rows are read by ranges, parallel/'s */
 	const volatile bool *stop; /* no rows are wanted any more */
 	bool *lost;                /* set when rows are, and there is no fallback then; NULL: there is */
 
@@ -162,6 +164,14 @@ extern bool gpusort_sort_rewind(GpuSortState *sort, GpuSortFailure *failure);
 extern void gpusort_sort_end(GpuSortState *sort);
 extern void gpusort_sort_drop(GpuSortState *sort);
 pg_noreturn extern void gpusort_sort_report_lost(bool emitted, const GpuSortFailure *failure);
+
+/* In the places of begin, put and perform where others put rows, too */
+extern bool gpusort_sort_begin_with_others(GpuSortState *sort, int checkers, bool *common_later);
+extern bool gpusort_sort_put_own(GpuSortState *sort, GpuSortFailure *full);
+extern bool gpusort_sort_take_back(GpuSortState *sort, const GpuSortPut *others, const GpuSortFailure *full);
+extern bool gpusort_sort_order(GpuSortState *sort, const GpuSortPut *others);
+extern bool gpusort_sort_check(GpuSortState *sort, GpuSortFailure *failure);
+extern void gpusort_sort_complete(GpuSortState *sort, instr_time ordered, bool good, const GpuSortFailure *failure);
 
 /* Of a shared sort: rows of the next range that reader was asked for */
 extern bool gpusort_sort_begin_range(GpuSortState *sort, GpuSortFailure *failure);

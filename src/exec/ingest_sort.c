@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * ingest_peers.c
- *	  The GpuSortIngest node as the sort of the GpuSort above Gather sees it, in the leader.
+ * ingest_sort.c
+ *	  The sort of a GpuSort above Gather, to which all participants add rows by their GpuSortIngest nodes.
  *
- * It is the sort's source, of rows that come up through Gather, and its peers, the processes that put the others
- * (sort/peers.h tells the order of calls).
+ * It runs in the leader.  The sort's source are the rows that come up through Gather; those that the participants have
+ * put are what others put (sort/sort.h has the order of calls).
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +16,8 @@
 #include "optimizer/optimizer.h"
 #include "server/reasons.h"
 #include "server/wait_events.h"
-#include "sort/sort.h"
+#include "sort/fallback.h"
+#include "sort/service_sort.h"
 #include "storage/latch.h"
 
 /* Workers that have stayed are to end.  Gather must be read to its end then, or start over. */
@@ -128,19 +129,35 @@ next_batch(GpuSortSource *source, GpuSortRow *rows, int n)
 	return 1;
 }
 
+/* The source's: all rows come up when Gather has started over, as there is no sort any more. */
+static void
+restart(GpuSortSource *source)
+{
+	gpusort_ingest_reset(((IngestSource *) source)->ingest);
+	gpusort_plan_source_restart(source);
+}
+
 static const GpuSortSourceMethods source_methods = {
 	.next_batch = next_batch,
-	.restart = gpusort_plan_source_restart,
+	.restart = restart,
 	.table_column = gpusort_plan_source_table_column,
 };
 
-/* The peers' methods, of the GpuSort in the leader: peers.h tells what each does. */
-
-static void
-peers_reset(GpuSortPeers *peers)
+/* Makes the source of the sort of the GpuSort above Gather, of rows like these. */
+GpuSortSource *
+gpusort_ingest_source(GpuSortIngestState *state, const GpuSortHeapRows *rows, bool may_restart)
 {
-	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
+	gpusort_plan_source_init(&state->source.plan, &state->gather->ps, rows, state->info.columns, state->info.ncolumns,
+							 may_restart);
+	state->source.plan.source.methods = &source_methods;
+	state->source.ingest = state;
+	return &state->source.plan.source;
+}
 
+/* There is no sort any more: participants give their rows to the source. */
+void
+gpusort_ingest_reset(GpuSortIngestState *state)
+{
 	gpusort_ingest_stop(state);
 	gpusort_joint_ingest_reset(&state->joint);
 	state->ended = false;
@@ -148,46 +165,62 @@ peers_reset(GpuSortPeers *peers)
 	state->nworkers = 0;
 }
 
+/* Begins the sort, in the service if that is to be; the source is read after this. */
 static void
-peers_start(GpuSortPeers *peers, GpuSortState *sort, bool common_later)
+begin(GpuSortIngestState *state, GpuSortState *sort)
 {
-	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
+	const GatherState *gather = state->gather;
+	/* Empty rows do not go into expressions of Gather's, so no worker can be made to stay then. */
+	const int checkers = gather->ps.ps_ProjInfo == NULL ? 1 + castNode(Gather, gather->ps.plan)->num_workers : 0;
+	bool common_later;
 
-	peers_reset(peers);
+	gpusort_ingest_reset(state);
+	if (!gpusort_sort_begin_with_others(sort, checkers, &common_later))
+		return;
 	gpusort_joint_ingest_start(&state->joint, &sort->service.writer, sort->keys, common_later);
 	state->holds = sort->service.shared;
 	state->participates = parallel_leader_participation;
 }
 
-static void
-peers_collect(GpuSortPeers *peers, GpuSortPut *put)
+/* The source has ended, and with it what participants put: returns that, but for the leader's part. */
+static GpuSortPut
+collect(GpuSortIngestState *state)
 {
-	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
 	const GpuSortJointIngestShared *shared = state->joint.shared;
+	GpuSortPut put = {0};
 
 	state->joint.writer = NULL;
 	if (shared == NULL)
-		return;
+		return put;
 	if (state->worker_rows == NULL)
 		state->worker_rows = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, shared->nworkers * sizeof(uint64));
 	state->nworkers = shared->nworkers;
 	for (int i = 0; i < state->nworkers; i++)
 		state->worker_rows[i] = shared->put[i].rows;
-	gpusort_joint_ingest_collect(&state->joint, put);
+	gpusort_joint_ingest_collect(&state->joint, &put);
+	return put;
 }
 
-static bool
-peers_may_verify(GpuSortPeers *peers)
+/* Reads the source to its end, and so has all participants put their rows, or PostgreSQL's sort take them. */
+static void
+put(GpuSortIngestState *state, GpuSortState *sort)
 {
-	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
+	GpuSortFailure full;
+	GpuSortPut others;
 
-	return state->holds && stayed(state) > 0;
+	if (gpusort_sort_put_own(sort, &full))
+		return;
+	/* The service gives its rows when workers have left. */
+	gpusort_ingest_stop(state);
+	gpusort_fallback_feed(sort);
+	others = collect(state);
+	(void) gpusort_sort_take_back(sort, &others, &full);
 }
 
+/* Verifies the order with the workers that have stayed; false, with a reason: rows are out of order, or lost. */
 static bool
-peers_verify(GpuSortPeers *peers, GpuSortState *sort, uint64 *pairs, GpuSortFailure *failure)
+check_with_workers(GpuSortIngestState *state, GpuSortState *sort, GpuSortFailure *failure)
 {
-	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
 	GpuSortServiceSort *service = &sort->service;
 	GpuSortOrderReader own = {.check = service->check, .reader = &service->reader, .client = service->client};
 	GpuSortClaims *claims = &state->shared->claims;
@@ -202,57 +235,75 @@ peers_verify(GpuSortPeers *peers, GpuSortState *sort, uint64 *pairs, GpuSortFail
 		return false;
 	gpusort_claims_finish_parts(claims);
 	*failure = claims->failure;
-	*pairs = rows->pairs;
+	sort->figures.pairs = rows->pairs;
 	return !claims->stop;
 }
 
-/* Reads Gather to its end, too: workers' errors, counts and times come in.  Errors: there is a row. */
+/* Verifies the order, where that is to be done; false, with a reason: rows are out of order, or lost. */
 static bool
-peers_finish(GpuSortPeers *peers, GpuSortFailure *failure)
+check(GpuSortIngestState *state, GpuSortState *sort, GpuSortFailure *failure)
 {
-	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
+	if (!sort->service.check_order)
+		return true;
+	gpusort_service_sort_begin_check(sort);
+	/* Long rows are in a file of this process. */
+	if (state->holds && stayed(state) > 0 && sort->rows->overflow.file == NULL)
+		return check_with_workers(state, sort, failure);
+	return gpusort_sort_check(sort, failure);
+}
+
+/*
+ * Workers are to end: reads Gather to its end, so that their errors, counts and times come in.  false, with a reason,
+ * if the keys of one of them may have been others than ours.  Errors: there is a row.
+ */
+static bool
+finish(GpuSortIngestState *state, GpuSortFailure *failure)
+{
 	bool held = state->holds;
 
 	gpusort_ingest_stop(state);
-	if (held && !TupIsNull(ExecProcNode(&state->gather->ps)))
-		elog(ERROR, "a parallel worker has rows that came too late to be sorted");
+	if (held)
+	{
+		TupleTableSlot *row = ExecProcNode(&state->gather->ps);
+
+		if (!TupIsNull(row))
+			elog(ERROR, "a parallel worker has rows that came too late to be sorted");
+	}
 	if (state->joint.shared == NULL || !state->joint.shared->libc_differs)
 		return true;
 	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
 							   "processes of the sort have different versions of a locale of the C library");
 }
 
+/* Has the rows sorted that are put: from stage INPUT to SERVICE or NATIVE. */
 static void
-peers_stop(GpuSortPeers *peers)
+perform(GpuSortIngestState *state, GpuSortState *sort)
 {
-	gpusort_ingest_stop(((IngestPeers *) peers)->ingest);
+	GpuSortPut others = {0};
+	GpuSortFailure failure = {0};
+	GpuSortFailure theirs;
+	instr_time ordered;
+	bool good;
+
+	if (sort->native == NULL)
+		others = collect(state);
+	if (!gpusort_sort_order(sort, &others))
+		return;
+	INSTR_TIME_SET_CURRENT(ordered);
+	good = check(state, sort, &failure);
+	if (!finish(state, &theirs) && good)
+	{
+		failure = theirs;
+		good = false;
+	}
+	gpusort_sort_complete(sort, ordered, good, &failure);
 }
 
-static const GpuSortPeersMethods peers_methods = {
-	.start = peers_start,
-	.collect = peers_collect,
-	.may_verify = peers_may_verify,
-	.verify = peers_verify,
-	.finish = peers_finish,
-	.stop = peers_stop,
-	.reset = peers_reset,
-};
-
-/* Returns what the sort of the GpuSort above Gather, of rows like these, has of the node. */
+/* Has the rows of all participants sorted, in the service or by PostgreSQL: from stage INPUT to SERVICE or NATIVE. */
 void
-gpusort_ingest_connect(GpuSortIngestState *state, const GpuSortHeapRows *rows, bool may_restart,
-					   GpuSortSource **source, GpuSortPeers **peers)
+gpusort_ingest_sort(GpuSortIngestState *state, GpuSortState *sort)
 {
-	GatherState *gather = state->gather;
-
-	gpusort_plan_source_init(&state->source.plan, &gather->ps, rows, state->info.columns, state->info.ncolumns,
-							 may_restart);
-	state->source.plan.source.methods = &source_methods;
-	state->source.ingest = state;
-	state->peers.peers.methods = &peers_methods;
-	/* Empty rows do not go into expressions of Gather's, so workers cannot be had to stay then. */
-	state->peers.peers.verifiers = gather->ps.ps_ProjInfo == NULL ? 1 + castNode(Gather, gather->ps.plan)->num_workers : 0;
-	state->peers.ingest = state;
-	*source = &state->source.plan.source;
-	*peers = &state->peers.peers;
+	begin(state, sort);
+	put(state, sort);
+	perform(state, sort);
 }
