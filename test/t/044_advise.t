@@ -60,6 +60,16 @@ my %queries = (
 	'deletes' => 'DELETE FROM kept deletes',
 	'cte_deletes' => 'WITH cte_deletes AS (DELETE FROM kept RETURNING i) SELECT * FROM cte_deletes ORDER BY i',
 	'no_table' => 'SELECT 1 AS no_table ORDER BY 1',
+	# with $1 in the place of constants these are no statements
+	typed => q{SELECT count(*) FROM (SELECT * FROM t WHERE date '2000-01-01' + id * interval '1' day > }
+	. q{timestamp '2001-01-01' AND now() > timestamp with time zone '2001-01-01' ORDER BY k OFFSET 0) typed},
+	extracted => q{SELECT count(*) FROM (SELECT extract(month FROM date '2000-01-01' + id) FROM t ORDER BY k OFFSET 0) }
+	. q{extracted},
+	added => q{SELECT count(*) FROM (SELECT * FROM t WHERE id IN (7, 7 + 1, - 3) OR k < 3 }
+	. q{OR date '2000-01-01' - 7 > date '2001-01-01' + 7 OR current_date - 7 > date '2000-01-01' }
+	. q{ORDER BY k OFFSET 0) added},
+	summed => q{SELECT m, sum(CASE WHEN k > 7 THEN 1 ELSE 0 END) AS summed FROM t GROUP BY m ORDER BY m},
+	grouped => q{SELECT substr(m, 1, 20) AS grouped, avg(id) FROM t GROUP BY substr(m, 1, 20) ORDER BY substr(m, 1, 20)},
 );
 $node->safe_psql('postgres', $queries{$_}) for sort keys %queries;
 $node->safe_psql('postgres', 'DROP TABLE gone');
@@ -75,6 +85,13 @@ is($advice->('sorted'), 't|GpuSort|t|', 'a sort that gpusort takes: its nodes, a
 is($advice->('with_parameters'), 't|GpuSort|t|', 'one with parameters');
 is($advice->('no_sort'), 'f|||its plan has no sort', 'a statement without a sort');
 like($advice->('no_encoding'), qr/^f\|\|\|sort key 1 is of type oidvector/, 'a sort that stays PostgreSQL\'s, and why');
+is($node->safe_psql('postgres', q{SELECT count(*), string_agg(reason, '; ') FROM gpusort_advise(100) }
+	. q{WHERE query ~ '\$1' AND query ~ '\m(typed|extracted|added|summed|grouped)\M' AND reason LIKE 'cannot%'}), '0|',
+	'constants where no parameter can stand are no error')
+	or diag $node->safe_psql('postgres', 'SELECT query, reason FROM gpusort_advise(100)');
+is($node->safe_psql('postgres', q{SELECT string_agg(name, ' ' ORDER BY name COLLATE "C") FROM gpusort_advise(100), }
+	. q{substring(query, '\m(?:typed|extracted|added|summed|grouped)\M') name WHERE changes AND query ~ '\$1'}),
+	'added extracted grouped summed typed', 'and their plans change');
 is($advice->('of_gone'), 'f|||cannot be planned: relation "gone" does not exist',
 	'one that cannot be planned any more');
 like($advice->('volatile'), qr/^f\|\|\|.* (?:row is|rows are) fewer than gpusort\.min_rows$/,

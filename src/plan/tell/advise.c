@@ -26,11 +26,13 @@
 #include "node.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/value.h"
+#include "parser/analyze.h"
 #include "plan/decisions.h"
 #include "plan/estimate.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/sort_nodes.h"
 #include "plan/planner.h"
+#include "plan/tell/counted_text.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -195,11 +197,12 @@ find_table(Node *node, void *arg)
 
 /*
  * Returns the one query of a statement's text, analyzed; NULL if it does something else than reading tables of users.
+ * *text gets what was analyzed.
  */
 static Query *
-analyze(const char *text)
+analyze(const char **text)
 {
-	List *parsed = pg_parse_query(text);
+	List *parsed = gpusort_parse_counted(text);
 	Oid *types = NULL;
 	int ntypes = 0;
 	List *queries;
@@ -208,7 +211,8 @@ analyze(const char *text)
 	if (list_length(parsed) != 1 || !IsA(linitial_node(RawStmt, parsed)->stmt, SelectStmt) ||
 		!find_name(linitial_node(RawStmt, parsed)->stmt, NULL))
 		return NULL;
-	queries = pg_analyze_and_rewrite_varparams(linitial_node(RawStmt, parsed), text, &types, &ntypes, NULL);
+	/* a number is missing where a parameter was replaced: pg_analyze_and_rewrite_varparams would not have that */
+	queries = pg_rewrite_query(parse_analyze_varparams(linitial_node(RawStmt, parsed), *text, &types, &ntypes, NULL));
 	if (list_length(queries) != 1)
 		return NULL;
 	query = linitial_node(Query, queries);
@@ -271,13 +275,14 @@ static void
 plan_statement(const Statement *statement, Advice *advice)
 {
 	GpuSortEstimate estimate;
-	Query *query = analyze(statement->text);
+	const char *text = statement->text;
+	Query *query = analyze(&text);
 	PlannedStmt *stmt;
 
 	if (query == NULL)
 		return;
 	advice->reads = true;
-	stmt = gpusort_estimate_plan(query, statement->text, &estimate);
+	stmt = gpusort_estimate_plan(query, text, &estimate);
 	CHECK_PERMISSIONS(stmt);
 	advice->nodes = name_nodes(stmt);
 	advice->changes = advice->nodes != NULL;
