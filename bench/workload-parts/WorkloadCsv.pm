@@ -31,7 +31,7 @@ sub new
 		$memory // 0, $gpu;
 	print $out map { "# $_\n" } @facts;
 	print $out 'suite,query,ms_off,ms_on,ratio,changed,same_joins,nodes,planning_off,planning_on,relations,rows,turns,',
-		"answers,verdict,ms_forced,nodes_forced,why\n"
+		"answers,verdict,ms_forced,nodes_forced,why,advised\n"
 		if !$exists;
 	return bless { file => $file, out => $out }, $class;
 }

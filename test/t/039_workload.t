@@ -186,7 +186,7 @@ is($status, 2, 'without pg_stat_statements') or diag $output;
 like($output, qr/CREATE EXTENSION pg_stat_statements/, 'it is said what to do');
 SKIP:
 {
-	skip 'there is no pg_stat_statements', 10 if $node->psql('postgres', 'CREATE EXTENSION pg_stat_statements') != 0;
+	skip 'there is no pg_stat_statements', 14 if $node->psql('postgres', 'CREATE EXTENSION pg_stat_statements') != 0;
 	given_times('statements', map { sprintf('s%03d', $_) => [ 20000, 20000 ] } 1 .. 7);
 	$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset()');
 	$node->safe_psql('postgres', $_) for 'SELECT few, count(*) FROM t GROUP BY few',
@@ -211,6 +211,18 @@ SKIP:
 	like($output, qr/^(s\d+) .* changed same   - +GpuSort\n    no value for \$1\n(?:.*\n)*not run.*generic plans: \1$/m,
 		'a parameter without a column: the generic plans are compared') or diag $output;
 	is($node->safe_psql('postgres', $counted), $before + 1, 'pg_stat_statements counted nothing of it');
+	queries('advised', counted => 'SELECT few + 7 FROM t ORDER BY word COLLATE "C", id',
+		unknown => 'SELECT id FROM t ORDER BY word COLLATE "C"');
+	given_times('advised', counted => [ 100, 100 ], unknown => [ 100, 100 ]);
+	($status, $output) = workload('advised', '--advised');
+	is($status, 2, '--advised without the extension') or diag $output;
+	$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
+	($status, $output) = workload('advised', '--advised', '-o', "$scratch/advised.csv");
+	like($output, qr/^counted .*advised [0-9.]+$/m, 'the advised ratio of a query that was counted') or diag $output;
+	like($output, qr/^unknown (?!.*advised).*\n(?:.*\n)*advised ratios: [01] of 2 within/m,
+		'none of one that was not, which is a miss') or diag $output;
+	like(PostgreSQL::Test::Utils::slurp_file("$scratch/advised.csv"), qr/,advised\nadvised,counted,.*,[0-9.]+\n/,
+		'in the CSV, too');
 	$node->safe_psql('postgres', 'CREATE ROLE plain LOGIN; GRANT pg_read_all_data, pg_read_all_stats TO plain');
 	{
 		local $ENV{PGUSER} = 'plain';
