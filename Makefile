@@ -48,6 +48,9 @@ SERVICE_OBJS = $(SERVICE_UNITS:.c=.o)
 EXTRA_CLEAN = gpusortd $(SERVICE_OBJS) $(OBJS:.o=.d) $(SERVICE_OBJS:.o=.d)
 
 PG_CONFIG ?= pg_config
+# No bitcode, which takes as long again: gpusort has no function that an expression is compiled with.
+override with_llvm = no
+
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
