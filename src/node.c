@@ -34,6 +34,7 @@ typedef enum PlanScalar
 	SCALAR_VISIBLE,
 	SCALAR_RANGE_COLUMNS,
 	SCALAR_RANGE_NODES,
+	SCALAR_ALONE,
 	SCALAR_Count,
 } PlanScalar;
 
@@ -70,7 +71,7 @@ gpusort_plan_pack(const Sort *sort)
 	}
 	lists = list_make5(attnos, operators, collations, nulls_first, value_types);
 	lists = lappend(lists, key_types);
-	lists = lappend(lists, list_make5_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0, -1));
+	lists = lappend(lists, lappend_int(list_make5_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0, 0), GPUSORT_ALONE_NO_PATH));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
@@ -111,11 +112,15 @@ gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *k
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RANGE_COLUMNS)) = range_columns;
 }
 
-/* Says how many nodes above the sort are to run by ranges of its rows, not counting those that pass rows on. */
+/*
+ * Says how many nodes above the sort are to run by ranges of its rows, not counting those that pass rows on, and why
+ * no more.
+ */
 void
-gpusort_plan_set_range_nodes(CustomScan *plan, int range_nodes)
+gpusort_plan_set_range_nodes(CustomScan *plan, int range_nodes, GpuSortAlone alone)
 {
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RANGE_NODES)) = range_nodes;
+	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_ALONE)) = alone;
 }
 
 /* Returns custom_private for a GpuSortOutput. */
@@ -168,5 +173,6 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	info->visible = list_nth_int(scalars, SCALAR_VISIBLE);
 	info->range_columns = list_nth_int(scalars, SCALAR_RANGE_COLUMNS);
 	info->range_nodes = list_nth_int(scalars, SCALAR_RANGE_NODES);
+	info->alone = (GpuSortAlone) list_nth_int(scalars, SCALAR_ALONE);
 	info->estimated_rows = plan->scan.plan.plan_rows;
 }

@@ -4,9 +4,9 @@
  *	  The nodes that may run range by range of sorted rows: one table, of finished plans and of paths.
  *
  * A node that is to run in all processes above a sort has its row here: what it does to ranges (range_plan.c follows
- * columns through it), what it computes (finish/node_safety.c asks whether workers may), its formula in the model
- * (plan_time.c), and whether its path may run so (path_time.c).  The rules on paths decide; those on plans find the
- * columns.  Builds that check plans log where the two differ.
+ * columns through it), what it computes (finish/node_safety.c asks whether workers may), and whether its path may run
+ * so (path_time.c).  The rules on paths decide; those on plans find the columns.  Builds that check plans log where the
+ * two differ.
  *
  * A plan that is not in the table ends what processes share.  A path that is not is thought to pass its rows on: there
  * are nodes that come and go between a path and its plan.
@@ -143,15 +143,6 @@ window_computed(const Plan *plan, GpuSortComputed *computed)
 	add_operators(computed, window->ordNumCols, window->ordOperators);
 }
 
-static void
-window_shape(const Plan *plan, const Plan *below, GpuSortShape *shape)
-{
-	const GpuSortWindowNeeds needs = gpusort_window_plan_needs((const WindowAgg *) plan);
-
-	if (gpusort_plan_is(below, &gpusort_scan_methods))
-		shape->kind = gpusort_window_kind(&needs, &shape->aggregates);
-}
-
 /* Says what the window of a path needs of other rows. */
 GpuSortWindowNeeds
 gpusort_window_path_needs(const WindowAggPath *path)
@@ -248,48 +239,6 @@ agg_computed(const Plan *plan, GpuSortComputed *computed)
 	add_operators(computed, agg->numCols, agg->grpOperators);
 	foreach(cell, agg->chain)
 		agg_computed(lfirst(cell), computed);
-}
-
-/* The aggregates of a node. */
-typedef struct Aggregates
-{
-	Bitmapset *seen; /* their transitions: several can have one in common */
-	GpuSortAggregates found;
-} Aggregates;
-
-static bool
-find_aggregates(Node *node, void *arg)
-{
-	Aggregates *found = arg;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
-	{
-		const Aggref *aggregate = (const Aggref *) node;
-		if (bms_is_member(aggregate->aggtransno, found->seen))
-			return false;
-		found->seen = bms_add_member(found->seen, aggregate->aggtransno);
-		if (!get_typbyval(aggregate->aggtranstype) || aggregate->aggtranstype == INTERNALOID)
-			found->found.states++;
-		else
-			found->found.values++;
-		if (aggregate->aggorder != NIL || aggregate->aggdistinct != NIL)
-			found->found.sorts++;
-		return false;
-	}
-	return expression_tree_walker(node, find_aggregates, arg);
-}
-
-static void
-agg_shape(const Plan *plan, const Plan *below, GpuSortShape *shape)
-{
-	Aggregates found = {0};
-
-	(void) find_aggregates((Node *) plan->targetlist, &found);
-	(void) find_aggregates((Node *) plan->qual, &found);
-	shape->aggregates = found.found;
-	shape->rows *= Max(list_length(((const Agg *) plan)->groupingSets), 1);
 }
 
 static bool
@@ -478,22 +427,18 @@ static const GpuSortNodeRow rows[] = {
 	 .path = T_WindowAggPath,
 	 .ranges = GPUSORT_RANGES_WINDOW,
 	 .not_grouped = "the sort does not begin with a column of a window's PARTITION BY",
-	 .time = GPUSORT_NODE_WINDOW,
 	 .can_end_columns = true,
 	 .grouping = window_grouping,
 	 .computed = window_computed,
-	 .fill_shape = window_shape,
 	 .path_may_run = window_path_may_run},
 	{.plan = T_Agg,
 	 .path = T_AggPath,
 	 .ranges = GPUSORT_RANGES_GROUP,
 	 .not_grouped = "the sort does not begin with a column of GROUP BY that all grouping sets have",
-	 .time = GPUSORT_NODE_SORTED_GROUPS,
 	 .can_end_columns = true,
 	 .may_run = agg_may_run,
 	 .grouping = agg_grouping,
 	 .computed = agg_computed,
-	 .fill_shape = agg_shape,
 	 .path_may_run = agg_path_may_run},
 	{.plan = T_Invalid, /* an Agg, too */
 	 .path = T_GroupingSetsPath,
@@ -502,7 +447,6 @@ static const GpuSortNodeRow rows[] = {
 	 .path = T_GroupPath,
 	 .ranges = GPUSORT_RANGES_GROUP,
 	 .not_grouped = "the sort does not begin with a column of GROUP BY",
-	 .time = GPUSORT_NODE_UNIQUE,
 	 .can_end_columns = true,
 	 .grouping = group_grouping,
 	 .computed = group_computed,
@@ -511,14 +455,12 @@ static const GpuSortNodeRow rows[] = {
 	 .path = T_UpperUniquePath,
 	 .ranges = GPUSORT_RANGES_GROUP,
 	 .not_grouped = "the sort does not begin with a column of DISTINCT",
-	 .time = GPUSORT_NODE_UNIQUE,
 	 .grouping = unique_grouping,
 	 .computed = unique_computed},
 	{.plan = T_SetOp,
 	 .path = T_SetOpPath,
 	 .ranges = SET_OPERATION_RULE,
 	 .not_grouped = "the sort does not begin with a column of the set operation",
-	 .time = GPUSORT_NODE_SETOP,
 	 .may_run = setop_may_run,
 	 .grouping = setop_grouping,
 	 .computed = setop_computed,
@@ -526,7 +468,6 @@ static const GpuSortNodeRow rows[] = {
 	{.plan = T_MergeJoin,
 	 .path = T_MergePath,
 	 .ranges = GPUSORT_RANGES_JOIN,
-	 .time = GPUSORT_NODE_MERGE_JOIN,
 	 .can_end_columns = true,
 	 .may_run = merge_join_may_run,
 	 .computed = merge_join_computed,
@@ -534,27 +475,22 @@ static const GpuSortNodeRow rows[] = {
 	{.plan = T_Sort,
 	 .path = T_SortPath,
 	 .ranges = GPUSORT_RANGES_SORT,
-	 .time = GPUSORT_NODE_OTHER,
 	 .path_may_run = sort_path_may_run},
 	{.plan = T_IncrementalSort,
 	 .path = T_IncrementalSortPath,
 	 .ranges = GPUSORT_RANGES_SORT,
-	 .time = GPUSORT_NODE_OTHER,
 	 .path_may_run = sort_path_may_run},
 	{.plan = T_CustomScan, /* GpuSort, above rows that are in order already */
-	 .ranges = GPUSORT_RANGES_SORT,
-	 .time = GPUSORT_NODE_OTHER},
+	 .ranges = GPUSORT_RANGES_SORT},
 	{.plan = T_Result,
 	 .path = T_ProjectionPath,
 	 .ranges = GPUSORT_RANGES_PASS,
-	 .time = GPUSORT_NODE_OTHER,
 	 .can_end_columns = true,
 	 .computed = result_computed},
-	{.plan = T_ProjectSet, .path = T_ProjectSetPath, .ranges = GPUSORT_RANGES_PASS, .time = GPUSORT_NODE_OTHER},
+	{.plan = T_ProjectSet, .path = T_ProjectSetPath, .ranges = GPUSORT_RANGES_PASS},
 	{.plan = T_SubqueryScan,
 	 .path = T_SubqueryScanPath,
 	 .ranges = GPUSORT_RANGES_PASS,
-	 .time = GPUSORT_NODE_OTHER,
 	 .can_end_columns = true,
 	 .path_may_run = subquery_path_may_run},
 };

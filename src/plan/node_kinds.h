@@ -10,9 +10,9 @@
 
 #include "compat.h"
 
+#include "facts/windows.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
-#include "plan/model/shape.h"
 
 /* What a node does to ranges of the rows that it reads. */
 typedef enum GpuSortRangeRule
@@ -48,7 +48,6 @@ typedef struct GpuSortNodeRow
 	NodeTag path; /* that is made into it; T_Invalid: several, or of no interest */
 	GpuSortRangeRule ranges;
 	const char *not_grouped; /* of those that group: why not, where the sort begins with another column */
-	GpuSortNodeKind time;    /* its formula in the model */
 	bool can_end_columns;    /* it computes its columns, and can do without the last of them */
 
 	/*
@@ -58,7 +57,6 @@ typedef struct GpuSortNodeRow
 	bool (*may_run)(const Plan *plan, bool shared, const char **why_not);
 	GpuSortGrouping (*grouping)(const Plan *plan);
 	void (*computed)(const Plan *plan, GpuSortComputed *computed);
-	void (*fill_shape)(const Plan *plan, const Plan *below, GpuSortShape *shape);
 
 	/* Returns true if it is thought to run by ranges of key, from a path; NULL: if workers may compute its columns. */
 	bool (*path_may_run)(PlannerInfo *root, const Path *path, const PathKey *key, bool shared);

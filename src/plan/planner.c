@@ -126,7 +126,7 @@ plan_statement(PLANNER_PARAMETERS)
 		gpusort_sort_nodes_replace(stmt, statement.rescannable, decisions);
 		gpusort_presorted_settle(stmt);
 		gpusort_partial_groups_settle(stmt);
-		gpusort_lift(stmt, statement.scrollable, decisions);
+		gpusort_lift(stmt, decisions);
 		gpusort_partial_ranges_settle(stmt);
 		gpusort_junk_remove(stmt);
 		if (asked.keep)

@@ -44,10 +44,18 @@ gpusort_statement_end(const GpuSortStatement *before)
 
 /*
  * Returns true if what is above a sort may run by ranges, in all processes.  Otherwise a fallback could not read the
- * rows again, or a cursor could not go backward.
+ * rows again, or a cursor could not go backward, and *why_not says which.
  */
 bool
-gpusort_statement_may_run_by_ranges(void)
+gpusort_statement_may_run_by_ranges(GpuSortAlone *why_not)
 {
-	return gpusort_parallel_output && current.rescannable && !current.scrollable;
+	if (!current.rescannable)
+		*why_not = GPUSORT_ALONE_REREAD;
+	else if (current.scrollable)
+		*why_not = GPUSORT_ALONE_SCROLL;
+	else if (!gpusort_parallel_output)
+		*why_not = GPUSORT_ALONE_SETTING;
+	else
+		return true;
+	return false;
 }

@@ -14,9 +14,8 @@
  *									      partial plan
  *
  * It is lifted over as many nodes as the path of the GpuSort said (offer/path_time.c), not counting those that pass
- * rows on or project them.  A GpuSort that took the place of a Sort in the finished plan has no path.  Above it the
- * Gather is lifted as high as it may be, but not where passing rows on takes longer than what is done with them
- * (plan_time.c).
+ * rows on or project them.  What is above a GpuSort that took the place of a Sort in the finished plan, of which no path
+ * knew, stays with one process.
  *
  * Of the Gathers below a merge join the first stays, with as many workers as any of them had.  A second
  * window's sort is PostgreSQL's again, one in each process, of the rows of a range.
@@ -43,7 +42,6 @@
  */
 #include "plan/finish/lift.h"
 
-#include "executor/executor.h"
 #include "facts/limits.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
@@ -52,7 +50,6 @@
 #include "plan/admission.h"
 #include "plan/finish/combine.h"
 #include "plan/finish/node_safety.h"
-#include "plan/finish/plan_time.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/range_plan.h"
 #include "settings.h"
@@ -67,7 +64,6 @@ typedef struct Lift
 	PlannedStmt *stmt;
 	GpuSortSafety safety;
 	int last_node_id; /* 0: not known yet */
-	bool scrollable;  /* the plans are of a cursor that can scroll */
 	bool look;        /* the plans stay as they are: only the reasons are wanted */
 	GpuSortDecisions *decisions;
 } Lift;
@@ -79,8 +75,6 @@ typedef struct LiftPlace
 	const Plan *above;   /* the plan right above; NULL if there is none */
 	const char *why_not; /* that one was not lifted; NULL if there is nothing to say */
 	bool marked;         /* the plan here has to mark and restore positions */
-	bool repeated;       /* a nested loop reads it again and again */
-	bool limited;        /* a LIMIT may want none but its first rows */
 } LiftPlace;
 
 /* One plan that is lifted. */
@@ -271,7 +265,7 @@ check_nodes(const Plan *sort, int nodes, const char *why_not)
 	GpuSortPlanInfo info;
 
 	gpusort_plan_unpack((const CustomScan *) sort, &info);
-	if (info.range_nodes != nodes && (info.range_nodes >= 0 || nodes > 0))
+	if (info.range_nodes != nodes)
 		ereport(LOG, errmsg("gpusort: %d nodes run by ranges, %d were planned to", nodes, info.range_nodes),
 				why_not != NULL ? errdetail("Reason: %s.", why_not) : 0,
 				debug_query_string != NULL ? errcontext("query: %.2000s", debug_query_string) : 0);
@@ -336,80 +330,36 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 	return &exchange->scan.plan;
 }
 
-/* Returns true if the plan at this place is the inner side of a join of that kind. */
-static bool
-is_inner(const LiftPlace *place, Plan *const *link, NodeTag join)
-{
-	return place->above != NULL && nodeTag(place->above) == join && link == &place->above->righttree;
-}
-
 /* Returns true if the plan at this place has to mark and restore positions, as merge joins ask of their inner side. */
 static bool
 is_marked(const LiftPlace *place, Plan *const *link)
 {
-	if (is_inner(place, link, T_MergeJoin))
+	if (place->above != NULL && IsA(place->above, MergeJoin) && link == &place->above->righttree)
 		return !((const MergeJoin *) place->above)->skip_mark_restore;
 	/* a Result has its child do it */
 	return place->marked && IsA(place->above, Result);
 }
 
-/* Returns true if a plan keeps its rows, so that it reads what is below it once however often it is read itself. */
-static bool
-keeps_rows(const Plan *plan)
-{
-	return ExecMaterializesOutput(nodeTag(plan)) || IsA(plan, Hash) || gpusort_plan_is(plan, &gpusort_scan_methods) ||
-		(IsA(plan, Agg) && ((const Agg *) plan)->aggstrategy == AGG_HASHED);
-}
+static const char *const why_alone[] = {
+	[GPUSORT_ALONE_NO_PATH] = "the sort is in the finished plan alone, where no more is decided than who sorts",
+	[GPUSORT_ALONE_REREAD] = "the query does not give the same rows when it is read again",
+	[GPUSORT_ALONE_SCROLL] = "the cursor can scroll",
+	[GPUSORT_ALONE_SETTING] = "gpusort.parallel_output is off",
+	[GPUSORT_ALONE_REPEATED] = "a nested loop reads it for each row",
+	[GPUSORT_ALONE_LIMIT] = "a LIMIT may want its first rows alone, and all would be read before",
+	[GPUSORT_ALONE_TIME] = "several would take longer, for the rows that come of it have to be passed on",
+};
 
-/* Returns true if a plan at this place may be asked for its first rows alone, as a LIMIT above has it. */
-static bool
-is_limited(const LiftPlace *place)
-{
-	if (place->above == NULL)
-		return false;
-	switch (nodeTag(place->above))
-	{
-		case T_Limit:
-			return place->limited || ((const Limit *) place->above)->limitCount != NULL;
-		case T_Agg:
-			return place->limited && ((const Agg *) place->above)->aggstrategy == AGG_SORTED;
-		case T_Append:
-		case T_Group:
-		case T_LockRows:
-		case T_NestLoop:
-		case T_ProjectSet:
-		case T_Result:
-		case T_SubqueryScan:
-		case T_Unique:
-		case T_WindowAgg:
-			return place->limited;
-		default:
-			return false; /* they read it to its end first */
-	}
-}
-
-/* Returns the reason not to run a plan by ranges, which could be; NULL if there is none. */
+/* Returns the reason that was noted not to run a plan by ranges, which could be; NULL if it is to. */
 static const char *
-why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *ranges, const LiftPlace *at)
+why_not_lifted(const GpuSortRangePlan *ranges, const LiftPlace *at)
 {
 	GpuSortPlanInfo info;
 
 	gpusort_plan_unpack(linitial_node(CustomScan, ranges->sorts), &info);
 	if (at->marked)
 		return "a merge join goes back in it";
-	if (!info.rescannable)
-		return "the query does not give the same rows when it is read again";
-	if (lift->scrollable)
-		return "the cursor can scroll";
-	if (!gpusort_parallel_output)
-		return "gpusort.parallel_output is off";
-	if (!gpusort_force && at->repeated)
-		return "a nested loop reads it for each row";
-	if (!gpusort_force && at->limited && gpusort_range_plan_reads_twice(ranges))
-		return "a LIMIT may want its first rows alone, and all would be read before";
-	if (info.range_nodes < 0 ? !gpusort_force && !gpusort_lift_saves_time(plan, ranges) : ranges->nodes > info.range_nodes)
-		return "several would take longer, for the rows that come of it have to be passed on";
-	return lift->look ? GPUSORT_WHY_FORGOTTEN : NULL;
+	return ranges->nodes > info.range_nodes ? why_alone[info.alone] : NULL;
 }
 
 /*
@@ -425,7 +375,7 @@ lift_combined(Lift *lift, Agg *agg, const LiftPlace *at)
 		!gpusort_safety_of_node(&lift->safety, &agg->plan))
 		return false;
 	ranges.nodes++; /* the aggregate of each range */
-	if (why_not_lifted(lift, &agg->plan, &ranges, at) != NULL)
+	if (why_not_lifted(&ranges, at) != NULL)
 		return false;
 	agg->plan.lefttree = lift_plan(lift, &gpusort_combine_split(agg, new_node_id(lift))->plan, &ranges);
 	return true;
@@ -474,7 +424,7 @@ lift_first_rows(Lift *lift, Limit *limit, const LiftPlace *at)
 		return false;
 	part->plan.plan_rows = Min(first * RANGES_GUESSED, rows);
 	if ((!gpusort_force && part->plan.plan_rows > rows / 2) ||
-		why_not_lifted(lift, &part->plan, &ranges, at) != NULL)
+		why_not_lifted(&ranges, at) != NULL)
 		return false;
 	part->plan.plan_node_id = new_node_id(lift);
 	sort->lefttree = lift_plan(lift, &gpusort_plan_limit(&part->plan, (int64) first, new_node_id(lift))->plan, &ranges);
@@ -489,9 +439,7 @@ visit(Plan **link, void *arg)
 {
 	LiftPlace *place = arg;
 	Lift *lift = place->lift;
-	bool marked = is_marked(place, link);
-	bool repeated = is_inner(place, link, T_NestLoop) || (place->repeated && !keeps_rows(place->above));
-	LiftPlace below = {.lift = lift, .above = *link, .marked = marked, .repeated = repeated, .limited = is_limited(place)};
+	LiftPlace below = {.lift = lift, .above = *link, .marked = is_marked(place, link)};
 	GpuSortRangePlan ranges;
 
 	/* What is below is in all processes already, and has no Gather. */
@@ -504,14 +452,14 @@ visit(Plan **link, void *arg)
 			gpusort_decide_alone(lift->decisions, place->above, place->why_not);
 		return;
 	}
-	if (IsA(*link, Agg) && lift_combined(lift, (Agg *) *link, &below))
+	if (!lift->look && IsA(*link, Agg) && lift_combined(lift, (Agg *) *link, &below))
 		return;
-	if (IsA(*link, Limit) && lift_first_rows(lift, (Limit *) *link, place))
+	if (!lift->look && IsA(*link, Limit) && lift_first_rows(lift, (Limit *) *link, place))
 		return;
 	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
 	{
-		below.why_not = why_not_lifted(lift, *link, &ranges, &below);
-		if (below.why_not == NULL)
+		below.why_not = why_not_lifted(&ranges, &below);
+		if (below.why_not == NULL && !lift->look)
 		{
 			*link = lift_plan(lift, *link, &ranges);
 			return;
@@ -538,15 +486,15 @@ visit_statement(Lift *lift)
  * it is to be in the plans (sort_nodes.c).
  */
 void
-gpusort_lift(PlannedStmt *stmt, bool scrollable, GpuSortDecisions *decisions)
+gpusort_lift(PlannedStmt *stmt, GpuSortDecisions *decisions)
 {
-	Lift lift = {.stmt = stmt, .scrollable = scrollable, .decisions = decisions};
+	Lift lift = {.stmt = stmt, .decisions = decisions};
 
 	if (gpusort_parallel_output || decisions != NULL)
 		visit_statement(&lift);
 }
 
-/* Changes nothing, and says of what is above the plans' GpuSorts why it was not lifted, as things are now. */
+/* Changes nothing, and says of what is above the plans' GpuSorts why it was not lifted. */
 void
 gpusort_lift_look(PlannedStmt *stmt, GpuSortDecisions *decisions)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * plan_time.h
- *	  Whether what is above a sort takes less time in several processes.
+ *	  Whether grouping sets take less time of groups that processes make.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,9 +11,7 @@
 #include "compat.h"
 
 #include "plan/finish/combine.h"
-#include "plan/finish/range_plan.h"
 
-extern bool gpusort_lift_saves_time(const Plan *plan, const GpuSortRangePlan *ranges);
 extern bool gpusort_partial_groups_save_time(const Agg *agg, const Gather *gather, const GpuSortFinestSet *finest);
 
 #endif /* GPUSORT_PLAN_TIME_H */

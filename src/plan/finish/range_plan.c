@@ -555,13 +555,6 @@ gpusort_range_key_types(const GpuSortRangePlan *ranges)
 	return types;
 }
 
-/* Returns true if the rows are read once before any comes of the plan, whatever they are. */
-bool
-gpusort_range_plan_reads_twice(const GpuSortRangePlan *ranges)
-{
-	return ranges->window != NULL && ranges->partition_columns == 0 && gpusort_window_plan_needs(ranges->window).totals;
-}
-
 /*
  * Says whether a plan may run range by range in parallel processes; if so, *ranges says how, and
  * safety's used_params has the initPlans' parameters that it needs.  Else why_not there says why, as the

@@ -35,7 +35,6 @@ typedef struct GpuSortRangePlan
 
 extern bool gpusort_is_gathered_sort(const Plan *plan);
 extern Oid *gpusort_range_key_types(const GpuSortRangePlan *ranges);
-extern bool gpusort_range_plan_reads_twice(const GpuSortRangePlan *ranges);
 extern bool gpusort_range_plan_find(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges);
 
 #endif /* GPUSORT_RANGE_PLAN_H */

@@ -125,7 +125,7 @@ is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_proces
 	ours = (time.setup + time.order * rows) * place->processes +
 		(time.ingest / ingest_processes * gpusort_crowd(ingest_processes - 1) + time.compare) * rows +
 		time.emit * emitted;
-	if (gpusort_force || ours * GPUSORT_MARGIN + gpusort_least_gain(true) < native)
+	if (gpusort_force || gpusort_saves_enough(ours, ours, native, true))
 	{
 		if (!place->look)
 			gpusort_estimate_add(0, native - ours);

@@ -28,6 +28,7 @@
 #include "parser/parsetree.h"
 #include "plan/model/constants.h"
 #include "plan/model/key_column.h"
+#include "plan/model/shape.h"
 #include "settings.h"
 #include "sort/cutoff.h"
 #include "sort/row.h"
@@ -391,6 +392,16 @@ gpusort_least_gain(bool sort)
 {
 	return gpusort_constant(sort ? GPUSORT_TIME_SORT_GAIN : GPUSORT_TIME_GAIN, false) * gpusort_setup_cost /
 		DEFAULT_SETUP_COST;
+}
+
+/*
+ * The one comparison, of paths and of the Sorts that no path shows: returns true if what takes this time, of which own is
+ * its own work, may take the place of what takes native, a sort in a sort's place or not.
+ */
+bool
+gpusort_saves_enough(double time, double own, double native, bool sort)
+{
+	return time + (GPUSORT_MARGIN - 1) * Max(own, 0) + gpusort_least_gain(sort) < native;
 }
 
 /* Returns what reading a process's ranges takes beside their rows. */

@@ -43,5 +43,6 @@ extern double gpusort_string_factor(const PathKey *key);
 extern bool gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key);
 extern double gpusort_ranges_time(void);
 extern double gpusort_least_gain(bool sort);
+extern bool gpusort_saves_enough(double time, double own, double native, bool sort);
 
 #endif /* GPUSORT_SORT_TIME_H */

@@ -106,23 +106,32 @@ inputs_cost_less(const Path *path, double cost)
 	return true;
 }
 
-/* What a path takes before its GpuSorts begin: others' work, which the model does not have to know well. */
+/*
+ * What a path takes before its GpuSorts begin: others' work, which the model does not have to know well.  Where
+ * PostgreSQL has the same workers, these are part of that (merged).
+ */
 static double
-input_time(PlannerInfo *root, const Path *path)
+input_time(PlannerInfo *root, const Path *path, bool merged)
 {
 	const Path *child = gpusort_path_only_child(path);
 	GpuSortPathChildren children;
 	double time = 0;
 
 	if (gpusort_path_is_sort(path))
-		return gpusort_path_time(root, ((const GpuSortPath *) path)->input, -1, &gpusort_as_estimated);
+	{
+		const GpuSortPath *sort = (const GpuSortPath *) path;
+		const int workers = sort->input->parallel_workers;
+
+		time = gpusort_path_time(root, sort->input, -1, &gpusort_as_estimated);
+		return merged && sort->gathered ? time * gpusort_crowd(workers) + gpusort_start_time(workers) : time;
+	}
 	if (child != NULL)
-		return input_time(IsA(path, SubqueryScanPath) ? path->parent->subroot : root, child);
+		return input_time(IsA(path, SubqueryScanPath) ? path->parent->subroot : root, child, merged);
 	children = gpusort_path_children((Path *) path);
 	for (int i = 0; i < 2; i++)
 	{
 		if (children.links[i] != NULL)
-			time += input_time(root, *children.links[i]);
+			time += input_time(root, *children.links[i], merged);
 	}
 	return time;
 }
@@ -229,13 +238,31 @@ hashing_may_suffer(const GpuSortChoice *choice, const Path *ours)
 		WORSE * gpusort_path_time(place->root, ours, place->first, &many);
 }
 
+/* Returns true if a path does no more than to sort: in one process, or in several whose rows are merged. */
+static bool
+only_sorts(const Path *path)
+{
+	return IsA(path, SortPath) || (IsA(path, GatherMergePath) && IsA(((const GatherMergePath *) path)->subpath, SortPath));
+}
+
+/* Returns true if a path, which takes this time, is so much faster than PostgreSQL's as it has to be. */
+static bool
+saves_enough(const GpuSortChoice *choice, const Path *path, double time)
+{
+	const bool sorts = only_sorts(choice->native);
+	const bool merged = sorts && IsA(choice->native, GatherMergePath);
+
+	if (hashing_may_suffer(choice, path))
+		return time < choice->own_time;
+	return gpusort_saves_enough(time, time - input_time(choice->place->root, path, merged), choice->own_time, sorts);
+}
+
 /* Has a path over GpuSort compete for the place; it may be NULL. */
 void
 gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 {
 	const GpuSortPathPlace *place = choice->place;
 	double time;
-	double margin;
 
 	if (path == NULL || !fits(choice, path) || (!choice->forced && !inputs_cost_less(path, choice->native->total_cost)))
 		return;
@@ -263,15 +290,9 @@ gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 		}
 		return;
 	}
-	if (MORE_DISABLED_NODES(choice->native, path) == 0 && !choice->forced)
-	{
-		margin = hashing_may_suffer(choice, path)
-			? 0
-			: (GPUSORT_MARGIN - 1) * Max(time - input_time(place->root, path), 0) +
-				gpusort_least_gain(IsA(choice->native, SortPath));
-		if (time + margin >= choice->own_time || time >= choice->best_time || !is_safe(choice, path))
-			return;
-	}
+	if (MORE_DISABLED_NODES(choice->native, path) == 0 && !choice->forced &&
+		(!saves_enough(choice, path, time) || time >= choice->best_time || !is_safe(choice, path)))
+		return;
 	choice->best = path;
 	choice->best_time = time;
 }

@@ -38,7 +38,7 @@ typedef struct JoinPlace
 
 /* The path with columns for what it is to be sorted by, if that is computed; NULL if it cannot be computed here. */
 static Path *
-with_sort_columns(const JoinPlace *join, Path *path, List *pathkeys)
+with_sort_columns(PlannerInfo *root, Path *path, List *pathkeys)
 {
 	PathTarget *target = path->pathtarget;
 	ListCell *cell;
@@ -47,7 +47,7 @@ with_sort_columns(const JoinPlace *join, Path *path, List *pathkeys)
 	{
 		EquivalenceClass *eclass = lfirst_node(PathKey, cell)->pk_eclass;
 		EquivalenceMember *member =
-			find_computable_ec_member(join->root, eclass, path->pathtarget->exprs, path->parent->relids, true);
+			find_computable_ec_member(root, eclass, path->pathtarget->exprs, path->parent->relids, true);
 
 		if (member == NULL)
 			return NULL;
@@ -59,8 +59,7 @@ with_sort_columns(const JoinPlace *join, Path *path, List *pathkeys)
 	}
 	if (target == path->pathtarget)
 		return path;
-	return (Path *) create_projection_path(join->root, path->parent, path,
-										   set_pathtarget_cost_width(join->root, target));
+	return (Path *) create_projection_path(root, path->parent, path, set_pathtarget_cost_width(root, target));
 }
 
 /* A side's rows in order: by GpuSort, if they do not come so. */
@@ -68,15 +67,31 @@ static Path *
 sorted_side(const JoinPlace *join, Path *input, List *pathkeys)
 {
 	Path *partial = join->input == GPUSORT_JOIN_GATHERED ? gpusort_partial_of(input) : NULL;
-	Path *rows = partial != NULL ? with_sort_columns(join, input, pathkeys) : input;
+	Path *rows = partial != NULL ? with_sort_columns(join->root, input, pathkeys) : input;
 
 	if (pathkeys_contained_in(pathkeys, input->pathkeys))
 		return input;
 	if (partial != NULL)
-		partial = with_sort_columns(join, partial, pathkeys);
+		partial = with_sort_columns(join->root, partial, pathkeys);
 	if (rows == NULL)
 		rows = input;
 	return gpusort_sorted_path(join->root, input->parent, rows, partial, pathkeys);
+}
+
+/*
+ * Returns a path of the Sort that a merge join of PostgreSQL's has for one of its sides, where create_plan makes it
+ * without one; NULL if the side comes in order, or there is no such path.
+ */
+Path *
+gpusort_sorted_side_path(PlannerInfo *root, MergePath *join, bool outer)
+{
+	List *pathkeys = outer ? join->outersortkeys : join->innersortkeys;
+	Path *side = outer ? join->jpath.outerjoinpath : join->jpath.innerjoinpath;
+
+	if (pathkeys == NIL || (outer && MERGE_PATH_IS_INCREMENTAL(join)))
+		return NULL;
+	side = with_sort_columns(root, side, pathkeys);
+	return side != NULL ? (Path *) create_sort_path(root, side->parent, side, pathkeys, -1) : NULL;
 }
 
 /* A side's rows in order, by GpuSort, of which all processes read ranges. */
@@ -86,7 +101,7 @@ shared_side(const JoinPlace *join, Path *input, List *pathkeys)
 	Path *partial = input->parallel_workers > 0 ? input : gpusort_partial_of(input);
 
 	if (partial != NULL)
-		partial = with_sort_columns(join, partial, pathkeys);
+		partial = with_sort_columns(join->root, partial, pathkeys);
 	return partial != NULL ? gpusort_shared_path(join->root, partial, pathkeys) : NULL;
 }
 

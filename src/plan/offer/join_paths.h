@@ -20,6 +20,7 @@ typedef enum GpuSortJoinInput
 	GPUSORT_JOIN_SHARED,   /* likewise, and all processes join: of a partial path */
 } GpuSortJoinInput;
 
+extern Path *gpusort_sorted_side_path(PlannerInfo *root, MergePath *join, bool outer);
 extern Path *gpusort_joined_path(PlannerInfo *root, JoinPath *native, GpuSortJoinInput input);
 extern Path *gpusort_joined_ranges_path(PlannerInfo *root, JoinPath *native);
 extern Path *gpusort_grouped_ranges_path(PlannerInfo *root, const AggPath *native, bool ordered);

@@ -371,6 +371,40 @@ compete_sorts(GpuSortChoice *choice, Path *path)
 		gpusort_choice_compete(choice, gpusort_sorted_path(root, path->parent, input, partial, path->pathkeys));
 }
 
+/* Returns a merge join of PostgreSQL's with GpuSort in the place of the Sorts that create_plan would put below it. */
+static Path *
+with_sorted_sides(const GpuSortPathPlace *place, Path *path)
+{
+	MergePath *join = (MergePath *) path;
+
+	for (int i = 0; i < 2; i++)
+	{
+		const GpuSortPathPlace below = place_below(place, path, i);
+		Path *sort = gpusort_sorted_side_path(place->root, (MergePath *) path, i == 0);
+		GpuSortChoice choice;
+		Path *taken;
+
+		if (sort == NULL)
+			continue;
+		choice = gpusort_choice_begin(&below, sort, sort);
+		choice.forced = gpusort_force;
+		gpusort_choice_compete(&choice, gpusort_sorted_path(place->root, sort->parent, ((SortPath *) sort)->subpath, NULL, sort->pathkeys));
+		taken = gpusort_choice_end(&choice);
+		if (taken == sort)
+			continue;
+		if (&join->jpath.path == path)
+			join = memcpy(palloc(sizeof(MergePath)), path, sizeof(MergePath));
+		*gpusort_path_children(&join->jpath.path).links[i] = taken;
+		if (i == 0)
+			join->outersortkeys = NIL;
+		else
+			join->innersortkeys = NIL;
+		join->materialize_inner &= i == 0;
+		join->jpath.path.parallel_safe = false;
+	}
+	return &join->jpath.path;
+}
+
 /* Has the offers for a rel compete, which may be NULL. */
 static void
 compete_offers(GpuSortChoice *choice, const RelOffers *of_rel)
@@ -403,7 +437,10 @@ choose(const GpuSortPathPlace *place, Path *path, const RelOffers *of_rel, const
 		gpusort_choice_compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_GATHERED));
 		gpusort_choice_compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_SERIAL));
 	}
-	return gpusort_choice_end(&choice);
+	taken = gpusort_choice_end(&choice);
+	if (taken == choice.native && IsA(taken, MergePath) && place->root->parse->commandType == CMD_SELECT)
+		return with_sorted_sides(place, taken);
+	return taken;
 }
 
 /* The same below a Gather, of a partial path: what takes its place is one, too. */

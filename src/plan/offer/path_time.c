@@ -282,6 +282,8 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 	{
 		time.again = gpusort_window_again_time(&needs, time.rows);
 		lifted = !estimate->limited || time.again == 0 || gpusort_force;
+		if (!lifted)
+			gpusort_parts_note_alone(&time, GPUSORT_ALONE_LIMIT);
 	}
 	time.goes_on |= path->winclause->partitionClause == NIL;
 	gpusort_parts_add(&time, gpusort_node_time(&shape), path->path.rows, lifted, true);
@@ -440,34 +442,62 @@ shared_sort_time(const GpuSortPath *path, const GpuSortParts *input)
 	};
 }
 
+/*
+ * Returns a GpuSort's input as its plan reads it: rows of a Gather are taken in below that (finish/sort_nodes.c), if
+ * workers may compute what the Gather does.  *gathered is set if several processes take them in.
+ */
+static const Path *
+input_in_plan(const Estimate *estimate, const GpuSortPath *path, bool *gathered)
+{
+	const Path *input = IsA(path->input, ProjectionPath) ? ((const ProjectionPath *) path->input)->subpath : path->input;
+
+	*gathered = true;
+	if (!path->gathered && IsA(input, GatherPath) && !((const GatherPath *) input)->single_copy &&
+		gpusort_expression_is_safe(estimate->root, (Node *) path->input->pathtarget->exprs))
+		return ((const GatherPath *) input)->subpath;
+	*gathered = path->gathered;
+	return path->input;
+}
+
+/*
+ * For the choice of a path the rows of a Gather that PostgreSQL has come up through it, which takes longer than what
+ * will be: less is gained by a plan that is new above a Gather.
+ */
 static GpuSortParts
 gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 {
-	const Path *input = path->input;
+	bool gathered = path->gathered;
+	const Path *input = estimate->note ? input_in_plan(estimate, path, &gathered) : path->input;
 	GpuSortParts time = kept_time(estimate, input);
 	GpuSortTime sort = path->time;
 	double rows = path->custom.path.rows;
 	double first = path->verified || estimate->first < 0 ? rows : Min(estimate->first, rows);
 	GpuSortParts sorted = {.rows = rows, .processes = 1};
+	GpuSortAlone alone = estimate->repeated && !gpusort_force ? GPUSORT_ALONE_REPEATED : GPUSORT_ALONE_TIME;
 
 	if (path->shared)
 		return shared_sort_time(path, &time);
 	if (estimate->first >= 0 && !path->verified)
 		sort = gpusort_sort_time_of_first(sort, rows, first);
 	sorted.before = gpusort_parts_total(&time) + sort.ingest * time.rows;
-	if (path->gathered)
+	if (gathered)
 	{
 		sorted.start = gpusort_start_time(input->parallel_workers);
 		sorted.before = sorted.before * gpusort_crowd(input->parallel_workers) + sorted.start;
 	}
 	sorted.before += sort.setup + sort.order * rows;
 	sorted.above = sort.compare * rows + sort.emit * first; /* those who read ranges compare what is in them */
-	if (path->gathered && gpusort_statement_may_run_by_ranges() && (!estimate->repeated || gpusort_force) &&
+	if (gathered && gpusort_statement_may_run_by_ranges(&alone) && (!estimate->repeated || gpusort_force) &&
 		gpusort_path_has_one_column(path->input, linitial_node(PathKey, path->custom.path.pathkeys)))
 	{
 		sorted.processes = gpusort_range_processes(input->parallel_workers);
 		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);
 		sorted.sorts = estimate->note ? list_make1((void *) path) : NIL;
+	}
+	if (estimate->note)
+	{
+		((GpuSortPath *) path)->range_nodes = 0;
+		((GpuSortPath *) path)->alone = alone;
 	}
 	return sorted;
 }

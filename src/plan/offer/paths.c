@@ -88,8 +88,9 @@ plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tl
 				  List *custom_plans)
 {
 	Plan *plan = replace_sort(root, path, custom_plans, &gpusort_scan_methods);
+	const GpuSortPath *sort = (const GpuSortPath *) path;
 
-	gpusort_plan_set_range_nodes((CustomScan *) plan, ((const GpuSortPath *) path)->range_nodes);
+	gpusort_plan_set_range_nodes((CustomScan *) plan, sort->range_nodes, sort->alone);
 	return plan;
 }
 
@@ -207,7 +208,6 @@ make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, doubl
 	sort->input = input;
 	sort->rows = rows;
 	sort->time = *time;
-	sort->range_nodes = -1;
 	return sort;
 }
 

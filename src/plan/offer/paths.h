@@ -10,6 +10,7 @@
 
 #include "compat.h"
 
+#include "node.h"
 #include "nodes/pathnodes.h"
 #include "plan/model/sort_time.h"
 
@@ -24,8 +25,9 @@ typedef struct GpuSortPath
 	bool verified;    /* all rows are read, to be verified, before the first is emitted */
 	GpuSortTime time; /* over the input */
 
-	/* So many nodes above it run by ranges of its rows, not counting those that pass rows on; -1: not known yet */
+	/* So many nodes above it run by ranges of its rows, not counting those that pass rows on, and why no more */
 	int range_nodes;
+	GpuSortAlone alone;
 } GpuSortPath;
 
 extern bool gpusort_path_is_sort(const Path *path);

@@ -23,6 +23,16 @@ note(const GpuSortParts *time, int nodes)
 		((GpuSortPath *) lfirst(cell))->range_nodes = nodes;
 }
 
+/* Notes in the GpuSorts why one process runs what is above them, from here on. */
+void
+gpusort_parts_note_alone(const GpuSortParts *time, GpuSortAlone alone)
+{
+	ListCell *cell;
+
+	foreach(cell, time->sorts)
+		((GpuSortPath *) lfirst(cell))->alone = alone;
+}
+
 /* Returns all of the time of a path. */
 double
 gpusort_parts_total(const GpuSortParts *time)

@@ -10,6 +10,7 @@
 
 #include "compat.h"
 
+#include "node.h"
 #include "nodes/pathnodes.h"
 #include "plan/model/shape.h"
 
@@ -31,6 +32,7 @@ typedef struct GpuSortParts
 } GpuSortParts;
 
 extern double gpusort_parts_total(const GpuSortParts *time);
+extern void gpusort_parts_note_alone(const GpuSortParts *time, GpuSortAlone alone);
 extern void gpusort_parts_end(GpuSortParts *time);
 extern void gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_lift, bool works);
 extern void gpusort_parts_largest(GpuSortParts *time, double part);
