@@ -275,11 +275,6 @@ typedef int16 CompareType;
 
 #define PG_PLAN_QUERY(query, text, options) pg_plan_query(query, text, options, NULL)
 
-/* The planner does not know what EXPLAIN it plans for, and nothing can be kept with a plan. */
-#define PLANNER_EXPLAIN             NULL
-#define KEPT_WITH_PLAN(stmt)        NIL
-#define KEEP_WITH_PLAN(stmt, state) ((void) 0)
-
 #ifdef HAVE_EXPLAIN_OPTIONS
 #define REGISTER_EXPLAIN_OPTION(name, handler) RegisterExtensionExplainOption(name, handler)
 #endif
@@ -310,11 +305,7 @@ typedef Instrumentation NodeInstrumentation;
 #define MAY_GATHER(rel)                     (((rel)->pgs_mask & PGS_GATHER) != 0)
 #define TAKE_JOIN_STRATEGIES(join, rel)     ((join)->pgs_mask = (rel)->pgs_mask)
 #define JOINS_ARE_ADVISED                   (join_path_setup_hook != NULL)
-#define PLANNER_EXPLAIN                     explain
 #define PG_PLAN_QUERY(query, text, options) pg_plan_query(query, text, options, NULL, NULL)
-#define KEPT_WITH_PLAN(stmt)                ((stmt)->extension_state)
-#define KEEP_WITH_PLAN(stmt, state)         ((stmt)->extension_state = lappend((stmt)->extension_state, state))
-#define CAN_KEEP_WITH_PLAN
 #define REGISTER_EXPLAIN_OPTION(name, handler) \
 	RegisterExtensionExplainOption(name, handler, GUCCheckBooleanExplainOption)
 #define ICU_COLLATOR(locale)                 ((locale)->icu.ucol)

@@ -16,14 +16,8 @@
 #define GPUSORT_NOT_USED    "not used"
 #define GPUSORT_ONE_PROCESS "one process does this"
 
-/* Under this name decisions are kept with a plan, where PostgreSQL can. */
-#define GPUSORT_KEPT_NAME "gpusort"
-
 /* The reason of a Sort between GpuSortOutput and the GpuSorts below it. */
 #define GPUSORT_WHY_SORTED_BY_RANGE "each process sorts the rows of one range after another"
-
-/* A reason that cannot be found again. */
-#define GPUSORT_WHY_FORGOTTEN "what spoke against it when this was planned does no more"
 
 /* Of one statement; where a pointer to it is NULL nobody asks for reasons, and none are made. */
 typedef struct GpuSortDecisions
@@ -37,6 +31,10 @@ extern void gpusort_decide_refused(GpuSortDecisions *decisions, const Plan *sort
 extern void gpusort_decide_left(GpuSortDecisions *decisions, const Plan *sort, const char *why_not);
 extern void gpusort_decide_alone(GpuSortDecisions *decisions, const Plan *above, const char *why_not);
 
+extern void gpusort_decisions_ask(void);
+extern bool gpusort_decisions_are_kept(void);
+extern void gpusort_decisions_keep(PlannedStmt *stmt, List *list);
+extern List *gpusort_decisions_of_plan(PlannedStmt *stmt);
 extern List *gpusort_decisions_of_node(List *list, int plan_node_id);
 
 #endif /* GPUSORT_DECISIONS_H */

@@ -19,7 +19,6 @@
 #include "plan/planner.h"
 
 #include "commands/explain.h"
-#include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "plan/check_plan.h"
@@ -75,17 +74,6 @@ may_sort(const Query *parse)
 		(parse->rtable != NIL && linitial_node(RangeTblEntry, parse->rtable)->rtekind != RTE_RELATION);
 }
 
-/* Returns true if the reasons for what is decided are to be kept with the plan: for this EXPLAIN, or for later ones. */
-static bool
-keeps_decisions(struct ExplainState *explain)
-{
-#ifdef CAN_KEEP_WITH_PLAN
-	return gpusort_log_decisions || gpusort_explain_option_is_on(explain);
-#else
-	return false;
-#endif
-}
-
 /* Plans a statement as PostgreSQL does, with offers if they are wanted. */
 static PlannedStmt *
 plan_with_offers(bool wanted, const GpuSortStatement *statement, PLANNER_PARAMETERS)
@@ -120,7 +108,7 @@ plan_statement(PLANNER_PARAMETERS)
 
 	if (sorts)
 	{
-		GpuSortDecisions asked = {.log = gpusort_log_decisions, .keep = keeps_decisions(PLANNER_EXPLAIN)};
+		GpuSortDecisions asked = {.log = gpusort_log_decisions, .keep = gpusort_decisions_are_kept()};
 		GpuSortDecisions *decisions = asked.log || asked.keep ? &asked : NULL;
 
 		gpusort_sort_nodes_replace(stmt, statement.rescannable, decisions);
@@ -130,7 +118,7 @@ plan_statement(PLANNER_PARAMETERS)
 		gpusort_partial_ranges_settle(stmt);
 		gpusort_junk_remove(stmt);
 		if (asked.keep)
-			KEEP_WITH_PLAN(stmt, makeDefElem(GPUSORT_KEPT_NAME, (Node *) asked.list, -1));
+			gpusort_decisions_keep(stmt, asked.list);
 	}
 #ifdef GPUSORT_CHECK_PLANS
 	gpusort_check_plan(stmt);

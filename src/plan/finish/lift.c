@@ -64,7 +64,6 @@ typedef struct Lift
 	PlannedStmt *stmt;
 	GpuSortSafety safety;
 	int last_node_id; /* 0: not known yet */
-	bool look;        /* the plans stay as they are: only the reasons are wanted */
 	GpuSortDecisions *decisions;
 } Lift;
 
@@ -452,14 +451,14 @@ visit(Plan **link, void *arg)
 			gpusort_decide_alone(lift->decisions, place->above, place->why_not);
 		return;
 	}
-	if (!lift->look && IsA(*link, Agg) && lift_combined(lift, (Agg *) *link, &below))
+	if (IsA(*link, Agg) && lift_combined(lift, (Agg *) *link, &below))
 		return;
-	if (!lift->look && IsA(*link, Limit) && lift_first_rows(lift, (Limit *) *link, place))
+	if (IsA(*link, Limit) && lift_first_rows(lift, (Limit *) *link, place))
 		return;
 	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
 	{
 		below.why_not = why_not_lifted(&ranges, &below);
-		if (below.why_not == NULL && !lift->look)
+		if (below.why_not == NULL)
 		{
 			*link = lift_plan(lift, *link, &ranges);
 			return;
@@ -470,17 +469,6 @@ visit(Plan **link, void *arg)
 	gpusort_plan_each_child(*link, visit, &below);
 }
 
-static void
-visit_statement(Lift *lift)
-{
-	LiftPlace place = {.lift = lift};
-
-	if (!lift->stmt->parallelModeNeeded)
-		return;
-	gpusort_safety_init(&lift->safety, lift->stmt);
-	gpusort_plan_each_of_statement(lift->stmt, visit, &place);
-}
-
 /*
  * Changes the plans of a statement as the head of this file says.  To be called when GpuSort is where
  * it is to be in the plans (sort_nodes.c).
@@ -489,16 +477,10 @@ void
 gpusort_lift(PlannedStmt *stmt, GpuSortDecisions *decisions)
 {
 	Lift lift = {.stmt = stmt, .decisions = decisions};
+	LiftPlace place = {.lift = &lift};
 
-	if (gpusort_parallel_output || decisions != NULL)
-		visit_statement(&lift);
-}
-
-/* Changes nothing, and says of what is above the plans' GpuSorts why it was not lifted. */
-void
-gpusort_lift_look(PlannedStmt *stmt, GpuSortDecisions *decisions)
-{
-	Lift lift = {.stmt = stmt, .look = true, .decisions = decisions};
-
-	visit_statement(&lift);
+	if (!stmt->parallelModeNeeded || (!gpusort_parallel_output && decisions == NULL))
+		return;
+	gpusort_safety_init(&lift.safety, stmt);
+	gpusort_plan_each_of_statement(stmt, visit, &place);
 }

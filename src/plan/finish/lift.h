@@ -13,6 +13,5 @@
 #include "plan/decisions.h"
 
 extern void gpusort_lift(PlannedStmt *stmt, GpuSortDecisions *decisions);
-extern void gpusort_lift_look(PlannedStmt *stmt, GpuSortDecisions *decisions);
 
 #endif /* GPUSORT_LIFT_H */

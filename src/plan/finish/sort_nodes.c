@@ -61,7 +61,6 @@ typedef struct Place
 	const Limit *limit; /* above, which asks for the first rows alone; NULL: all are asked for */
 	bool foreign;       /* below another extension's node */
 	bool lifted;        /* between GpuSortOutput and the GpuSorts below it */
-	bool look;          /* the plans stay as they are: only the reasons are wanted */
 	GpuSortDecisions *decisions;
 
 	/* of a Gather Merge right above, why it and the Sort were not replaced together; else NULL */
@@ -127,8 +126,7 @@ is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_proces
 		time.emit * emitted;
 	if (gpusort_force || gpusort_saves_enough(ours, ours, native, true))
 	{
-		if (!place->look)
-			gpusort_estimate_add(0, native - ours);
+		gpusort_estimate_add(0, native - ours);
 		return true;
 	}
 	if (place->decisions != NULL)
@@ -301,11 +299,7 @@ consider_gather_merge(Place *place, Plan **link, const char **why_not)
 
 	const double rows = clamp_row_est(sort->plan.plan_rows * gpusort_plan_processes(merge->num_workers));
 
-	if (!is_worth_it(place, sort, rows, merge->num_workers + 1, why_not))
-		return;
-	if (place->look)
-		*why_not = GPUSORT_WHY_FORGOTTEN;
-	else
+	if (is_worth_it(place, sort, rows, merge->num_workers + 1, why_not))
 		*link = replace_gather_merge(place, merge);
 }
 
@@ -325,8 +319,6 @@ consider_sort(Place *place, Plan **link)
 	else if (!is_worth_it(place, sort, sort->plan.plan_rows, 1, &why_not))
 		gpusort_decide_refused(place->decisions, &sort->plan,
 							   place->merge_why_not != NULL ? place->merge_why_not : why_not);
-	else if (place->look)
-		gpusort_decide_refused(place->decisions, &sort->plan, GPUSORT_WHY_FORGOTTEN);
 	else
 		*link = replace_sort(sort);
 }
@@ -386,8 +378,7 @@ visit(Plan **link, void *arg)
 
 	plan = *link;
 	place.merge_why_not = merge_why_not;
-	if (!place.look &&
-		(gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods)))
+	if (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods))
 		settle(&place, (CustomScan *) plan);
 
 	/* What holds for the plans below */
@@ -421,7 +412,7 @@ visit(Plan **link, void *arg)
 	if (IsA(plan, CustomScan))
 		place.lifted = gpusort_plan_is(plan, &gpusort_output_scan_methods);
 	gpusort_plan_each_child(plan, visit, &place);
-	if (IsA(plan, MergeJoin) && !place.look)
+	if (IsA(plan, MergeJoin))
 		drop_material(&plan->righttree);
 	((Place *) arg)->last_node_id = place.last_node_id;
 }
@@ -434,15 +425,6 @@ void
 gpusort_sort_nodes_replace(PlannedStmt *stmt, bool rescannable, GpuSortDecisions *decisions)
 {
 	Place place = {.stmt = stmt, .rescannable = rescannable, .processes = 1, .decisions = decisions};
-
-	gpusort_plan_each_of_statement(stmt, visit, &place);
-}
-
-/* Changes nothing, and says of the Sorts that the plans have why they are none of GpuSort, as things are now. */
-void
-gpusort_sort_nodes_look(PlannedStmt *stmt, GpuSortDecisions *decisions)
-{
-	Place place = {.stmt = stmt, .processes = 1, .look = true, .decisions = decisions};
 
 	gpusort_plan_each_of_statement(stmt, visit, &place);
 }

@@ -13,6 +13,5 @@
 #include "plan/decisions.h"
 
 extern void gpusort_sort_nodes_replace(PlannedStmt *stmt, bool rescannable, GpuSortDecisions *decisions);
-extern void gpusort_sort_nodes_look(PlannedStmt *stmt, GpuSortDecisions *decisions);
 
 #endif /* GPUSORT_SORT_NODES_H */

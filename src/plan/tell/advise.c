@@ -30,7 +30,6 @@
 #include "plan/decisions.h"
 #include "plan/estimate.h"
 #include "plan/finish/plan_tree.h"
-#include "plan/finish/sort_nodes.h"
 #include "plan/planner.h"
 #include "plan/tell/counted_text.h"
 #include "tcop/tcopprot.h"
@@ -256,14 +255,17 @@ name_nodes(PlannedStmt *stmt)
 static const char *
 find_reasons(PlannedStmt *stmt)
 {
-	GpuSortDecisions found = {.keep = true};
 	List *texts = NIL;
 	StringInfoData reasons;
 	ListCell *cell;
 
-	gpusort_sort_nodes_look(stmt, &found);
-	foreach(cell, found.list)
-		texts = list_append_unique(texts, lsecond((List *) lfirst_node(DefElem, cell)->arg));
+	foreach(cell, gpusort_decisions_of_plan(stmt))
+	{
+		const DefElem *decision = lfirst_node(DefElem, cell);
+
+		if (strcmp(decision->defname, GPUSORT_NOT_USED) == 0)
+			texts = list_append_unique(texts, lsecond((List *) decision->arg));
+	}
 	initStringInfo(&reasons);
 	foreach(cell, texts)
 		appendStringInfo(&reasons, "%s%s", reasons.len > 0 ? "; " : "", strVal(lfirst(cell)));
@@ -282,6 +284,7 @@ plan_statement(const Statement *statement, Advice *advice)
 	if (query == NULL)
 		return;
 	advice->reads = true;
+	gpusort_decisions_ask();
 	stmt = gpusort_estimate_plan(query, text, &estimate);
 	CHECK_PERMISSIONS(stmt);
 	advice->nodes = name_nodes(stmt);

@@ -215,6 +215,7 @@ gpusort_explain_statement(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("gpusort_explain() needs gpusort to be loaded by the server or the session"),
 				 errhint("Add gpusort to shared_preload_libraries, or LOAD 'gpusort'.")));
+	gpusort_decisions_ask();
 	stmt = PG_PLAN_QUERY(analyze(source), source, CURSOR_OPT_PARALLEL_OK);
 	stmt->queryId = 0;
 	reasons = gpusort_plan_reasons(stmt);

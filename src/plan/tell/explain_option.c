@@ -7,9 +7,8 @@
  * stayed PostgreSQL's why it did, below what one process does above a GpuSort why not several, and at
  * the end how the service is.
  *
- * From 19 on the planner is told of the EXPLAIN that it plans for: then its reasons are kept with the
- * plan, as they are while gpusort.log_decisions is on.  plan_reasons.c has those of other plans, of prepared
- * statements and of auto_explain for example.
+ * The reasons are those that were kept when the plan was made (decisions.c): by this EXPLAIN, or before while
+ * gpusort.log_decisions was on.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,6 +47,8 @@ set_option(ExplainState *explain, DefElem *value, ParseState *pstate)
 		SetExplainExtensionState(explain, extension_id, option);
 	}
 	option->on = defGetBoolean(value);
+	if (option->on)
+		gpusort_decisions_ask();
 }
 
 /* Returns true if the EXPLAIN has the option; NULL is none. */

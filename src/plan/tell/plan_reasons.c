@@ -3,17 +3,13 @@
  * plan_reasons.c
  *	  What EXPLAIN (GPUSORT) and gpusort_explain() say of a plan.
  *
- * Where reasons were kept with a plan (planner.c) these are told.  Other plans are gone through again by the rules
- * that they were planned by: what is said of them is how settings, statistics and the service are now.
+ * The reasons that were noted when it was made, if the backend has kept them (decisions.c).
  *
  *-------------------------------------------------------------------------
  */
 #include "plan/tell/plan_reasons.h"
 
-#include "nodes/parsenodes.h"
 #include "plan/decisions.h"
-#include "plan/finish/lift.h"
-#include "plan/finish/sort_nodes.h"
 #include "server/service_state.h"
 #include "settings.h"
 
@@ -21,21 +17,7 @@
 List *
 gpusort_plan_reasons(PlannedStmt *stmt)
 {
-	GpuSortDecisions found = {.keep = true};
-	ListCell *cell;
-
-	if (!gpusort_settings_enabled())
-		return NIL;
-	foreach(cell, KEPT_WITH_PLAN(stmt))
-	{
-		const DefElem *kept = lfirst_node(DefElem, cell);
-
-		if (strcmp(kept->defname, GPUSORT_KEPT_NAME) == 0)
-			return (List *) kept->arg;
-	}
-	gpusort_sort_nodes_look(stmt, &found);
-	gpusort_lift_look(stmt, &found);
-	return found.list;
+	return gpusort_settings_enabled() ? gpusort_decisions_of_plan(stmt) : NIL;
 }
 
 /* Returns how the service is. */
