@@ -66,7 +66,8 @@ typedef struct Estimate
 
 	/* What the path is to compute in place of its own columns; NULL: these */
 	const PathTarget *projected;
-	bool note; /* how many nodes run by ranges, in the GpuSorts below them */
+	List *sorted_by; /* what it is to compute beside them, for a sort right above */
+	bool note;       /* how many nodes run by ranges, in the GpuSorts below them */
 } Estimate;
 
 static GpuSortParts path_time(const Estimate *estimate, const Path *path);
@@ -79,6 +80,7 @@ stream_time(const Estimate *estimate, const Path *path)
 
 	all.first = -1;
 	all.projected = NULL;
+	all.sorted_by = NIL;
 	return path_time(&all, path);
 }
 
@@ -102,13 +104,48 @@ kept_time(const Estimate *estimate, const Path *path)
 	return input_time(&once, path);
 }
 
+/* Returns what is sorted by and is no column of a path, so that the plan below the sort computes it. */
+static List *
+missing_columns(const Path *path, List *pathkeys)
+{
+	List *missing = NIL;
+	ListCell *key;
+	ListCell *cell;
+
+	foreach(key, pathkeys)
+	{
+		List *members = lfirst_node(PathKey, key)->pk_eclass->ec_members;
+		bool found = false;
+
+		foreach(cell, members)
+			found |= gpusort_count_columns(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell)) > 0;
+		if (!found)
+			missing = lappend(missing, linitial_node(EquivalenceMember, members)->em_expr);
+	}
+	return missing;
+}
+
+/* The same for a sort, which has the path compute what it is sorted by. */
+static GpuSortParts
+sorted_time(const Estimate *estimate, const Path *path, List *pathkeys)
+{
+	Estimate once = *estimate;
+
+	once.first = -1;
+	once.limited = once.repeated = false;
+	once.projected = NULL;
+	once.sorted_by = missing_columns(path, pathkeys);
+	return path_time(&once, path);
+}
+
 /* Returns true if what a path does may run in all processes that share the rows below it. */
 static bool
 may_lift(const Estimate *estimate, const Path *path, const GpuSortParts *below)
 {
 	return gpusort_path_may_run_by_ranges(estimate->root, path, below->range_key, below->shared) &&
 		(estimate->projected == NULL ||
-		 gpusort_expression_is_safe(estimate->root, (Node *) estimate->projected->exprs));
+		 gpusort_expression_is_safe(estimate->root, (Node *) estimate->projected->exprs)) &&
+		gpusort_expression_is_safe(estimate->root, (Node *) estimate->sorted_by);
 }
 
 static double
@@ -412,7 +449,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 static GpuSortParts
 sort_time(const Estimate *estimate, const Path *path, const Path *below, int presorted)
 {
-	GpuSortParts time = kept_time(estimate, below);
+	GpuSortParts time = sorted_time(estimate, below, path->pathkeys);
 	double work = gpusort_path_native_sort_time(estimate->root, path->pathkeys, below, time.rows, estimate->first);
 
 	if (presorted > 0)
@@ -468,7 +505,7 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 {
 	bool gathered = path->gathered;
 	const Path *input = estimate->note ? input_in_plan(estimate, path, &gathered) : path->input;
-	GpuSortParts time = kept_time(estimate, input);
+	GpuSortParts time = sorted_time(estimate, input, path->custom.path.pathkeys);
 	GpuSortTime sort = path->time;
 	double rows = path->custom.path.rows;
 	double first = path->verified || estimate->first < 0 ? rows : Min(estimate->first, rows);
@@ -584,6 +621,8 @@ over_time(const Estimate *estimate, const Path *path, const Path *below)
 		of_below.repeated = false;
 	if (IsA(path, ProjectionPath) && ((const ProjectionPath *) path)->dummypp)
 		of_below.projected = path->pathtarget;
+	else
+		of_below.sorted_by = NIL;
 	time = path_time(&of_below, below);
 	gpusort_parts_add(&time, gpusort_cost_time(path->total_cost - below->total_cost),
 					  below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, may_lift(estimate, path, &time),
@@ -615,6 +654,7 @@ subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 
 	inside.root = path->path.parent->subroot;
 	inside.projected = NULL;
+	inside.sorted_by = NIL;
 	if (path->path.param_info != NULL || path->path.parent->baserestrictinfo != NIL)
 		inside.first = -1;
 	time = path_time(&inside, path->subpath);
@@ -662,6 +702,7 @@ limit_time(const Estimate *estimate, const LimitPath *path)
 	below.first = gpusort_limit_path_rows(estimate->root, path);
 	below.limited |= path->limitCount != NULL;
 	below.projected = NULL;
+	below.sorted_by = NIL;
 	time = path_time(&below, path->subpath);
 	return (GpuSortParts){.rows = path->path.rows, .before = gpusort_parts_total(&time), .processes = 1};
 }
