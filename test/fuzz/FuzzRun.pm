@@ -302,6 +302,7 @@ sub _try
 			$native_states = sqlstates(@native_messages);
 			return ("native: backend $session->{backend}\n" . join("\n", @native_messages), $settings) unless defined $native;
 			$self->{errors}{$_}++ for split / /, $native_states;
+			$self->{internal}{$_} = 1 for map { /ERROR:  (XX\w{3}: .+)/ ? $1 : () } @native_messages;
 			if ($native_states =~ /57014/)
 			{
 				$self->{skipped}++;
@@ -332,6 +333,8 @@ sub _try
 			if (!$self->{server} || $self->{tolerate_loss})
 			{
 				local $FuzzSession::statement_seconds = 6 * $FuzzSession::statement_seconds;
+				# each of several statements may take so long
+				local $FuzzSession::answer_seconds = 10 * $FuzzSession::statement_seconds;
 				($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
 				$states = sqlstates(@messages);
 			}
@@ -341,8 +344,10 @@ sub _try
 				my ($plan) = $session->run($self->_prologue('on', @$settings) . 'EXPLAIN ' . ($query->{select} // $query->{sql}));
 				$plan //= '';
 				my $forbidden = $plan =~ /\.\.[0-9]{11,}\./;
-				# rows that are read again are merged again, and of runs as small as these that takes longer than reading them
-				my $reread = $self->{run_rows} && $plan =~ /Nested Loop|SubPlan/ && $plan =~ /GpuSort/;
+				# rows that are read again are merged again, and of runs as small as these that takes longer than reading them;
+				# and who forces sorts, or has them cost nothing, gets one for each row of another plan
+				my $forced = grep { /^gpusort\.(?:force = on|setup_cost = 0)/ } @$settings;
+				my $reread = ($self->{run_rows} || $forced) && $plan =~ /Nested Loop|SubPlan/ && $plan =~ /GpuSort/;
 				if ($forbidden || $reread)
 				{
 					$self->{skipped}++;
@@ -412,7 +417,9 @@ sub _new_log
 	my ($self) = @_;
 	return if $self->{server};
 	($self->{log_read}, my @lines) = bad_lines($self->{node}->logfile, $self->{log_read} // 0);
-	return @lines;
+	# internal errors that PostgreSQL alone gives, too; what gpusort adds to them is told by the query
+	my @native = keys %{ $self->{internal} // {} };
+	return grep { my $line = $_; !grep { index($line, $_) >= 0 } @native } @lines;
 }
 
 # --- telling --------------------------------------------------------------------------------------
