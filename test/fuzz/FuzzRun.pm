@@ -378,8 +378,10 @@ sub _leftovers
 {
 	my ($self, $session, $descriptors) = @_;
 	my @found;
+	# the reasons of the last plans are kept while they are logged
 	my ($contexts) = $session->run($self->_prologue('off')
-		. q{SELECT string_agg(DISTINCT name, ', ') FROM pg_backend_memory_contexts WHERE name LIKE 'gpusort%'});
+		. q{SELECT string_agg(DISTINCT name, ', ') FROM pg_backend_memory_contexts
+			WHERE name LIKE 'gpusort%' AND name <> 'gpusort decisions'});
 	push @found, "memory contexts: $contexts" if ($contexts // '\N') !~ /^\\N/;
 	push @found, "connections: $descriptors at first, " . $session->descriptors . ' in the end'
 		if $session->descriptors > $descriptors + 1;
