@@ -71,7 +71,8 @@ gpusort_plan_pack(const Sort *sort)
 	}
 	lists = list_make5(attnos, operators, collations, nulls_first, value_types);
 	lists = lappend(lists, key_types);
-	lists = lappend(lists, lappend_int(list_make5_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0, 0), GPUSORT_ALONE_NO_PATH));
+	lists = lappend(
+		lists, lappend_int(list_make5_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0, 0), GPUSORT_ALONE_NO_PATH));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }

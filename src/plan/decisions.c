@@ -5,10 +5,10 @@
  *
  * A decision is a DefElem: what is said of a plan node, with the node's number and the reason.
  *
- * The backend that plans keeps those of its last plans, while gpusort.log_decisions is on or auto_explain logs them, and
- * of a command that asks for them: EXPLAIN (GPUSORT), gpusort_explain(), gpusort_advise().  A plan is known again by its
- * nodes and their costs, for plans that are cached are copies.  Nothing is decided again to explain a plan: of others no
- * reason is known.
+ * The backend that plans keeps those of its last plans, while gpusort.log_decisions is on or auto_explain logs them,
+ * and those of a command that asks for them: EXPLAIN (GPUSORT), gpusort_explain(), gpusort_advise().  A plan is known
+ * again by its nodes and their costs, for plans that are cached are copies.  Nothing is decided again to explain a
+ * plan: of others no reason is known.
  *
  *-------------------------------------------------------------------------
  */

@@ -14,8 +14,8 @@
  *									      partial plan
  *
  * It is lifted over as many nodes as the path of the GpuSort said (offer/path_time.c), not counting those that pass
- * rows on or project them.  What is above a GpuSort that took the place of a Sort in the finished plan, of which no path
- * knew, stays with one process.
+ * rows on or project them.  What is above a GpuSort that took the place of a Sort in the finished plan, of which no
+ * path knew, stays with one process.
  *
  * Of the Gathers below a merge join the first stays, with as many workers as any of them had.  A second
  * window's sort is PostgreSQL's again, one in each process, of the rows of a range.

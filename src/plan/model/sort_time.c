@@ -395,8 +395,8 @@ gpusort_least_gain(bool sort)
 }
 
 /*
- * The one comparison, of paths and of the Sorts that no path shows: returns true if what takes this time, of which own is
- * its own work, may take the place of what takes native, a sort in a sort's place or not.
+ * The one comparison, of paths and of the Sorts that no path shows: returns true if what takes this time, of which own
+ * is its own work, may take the place of what takes native, a sort in a sort's place or not.
  */
 bool
 gpusort_saves_enough(double time, double own, double native, bool sort)
