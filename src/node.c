@@ -59,6 +59,7 @@ gpusort_plan_pack(const Sort *sort)
 	List *value_types = NIL;
 	List *key_types = NIL;
 	List *lists;
+	List *scalars;
 
 	for (int i = 0; i < sort->numCols; i++)
 	{
@@ -71,8 +72,8 @@ gpusort_plan_pack(const Sort *sort)
 	}
 	lists = list_make5(attnos, operators, collations, nulls_first, value_types);
 	lists = lappend(lists, key_types);
-	lists = lappend(
-		lists, lappend_int(list_make5_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0, 0), GPUSORT_ALONE_NO_PATH));
+	scalars = list_make5_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0, 0);
+	lists = lappend(lists, lappend_int(scalars, GPUSORT_ALONE_NO_PATH));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }

@@ -382,13 +382,15 @@ with_sorted_sides(const GpuSortPathPlace *place, Path *path)
 		const GpuSortPathPlace below = place_below(place, path, i);
 		Path *sort = gpusort_sorted_side_path(place->root, (MergePath *) path, i == 0);
 		GpuSortChoice choice;
+		Path *input;
 		Path *taken;
 
 		if (sort == NULL)
 			continue;
 		choice = gpusort_choice_begin(&below, sort, sort);
 		choice.forced = gpusort_force;
-		gpusort_choice_compete(&choice, gpusort_sorted_path(place->root, sort->parent, ((SortPath *) sort)->subpath, NULL, sort->pathkeys));
+		input = ((SortPath *) sort)->subpath;
+		gpusort_choice_compete(&choice, gpusort_sorted_path(place->root, sort->parent, input, NULL, sort->pathkeys));
 		taken = gpusort_choice_end(&choice);
 		if (taken == sort)
 			continue;
