@@ -196,7 +196,7 @@ next_range(GpuSortOutputState *state)
 	return state->asked >= 0 && gpusort_output_begin_range(state) && ask_next(state);
 }
 
-/* Returns the next row of the range at hand; an empty slot or NULL after the last, and when rows are lost. */
+/* Returns the next row of the current range; an empty slot or NULL after the last, and when rows are lost. */
 static TupleTableSlot *
 next_row(GpuSortOutputState *state)
 {
@@ -208,7 +208,7 @@ next_row(GpuSortOutputState *state)
 	return NULL;
 }
 
-/* Writes the rows of the range at hand to the queue; false if they are lost, or not wanted any more. */
+/* Writes the rows of the current range to the queue; false if they are lost, or not wanted any more. */
 static bool
 write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 {
@@ -506,7 +506,7 @@ gpusort_output_queue(GpuSortOutputState *state, int process)
 	return state->queues[process - 1];
 }
 
-/* Returns the next row of the leader's range at hand; an empty slot or NULL after the last, and when rows are lost. */
+/* Returns the next row of the leader's current range; an empty slot or NULL after the last, and when rows are lost. */
 TupleTableSlot *
 gpusort_output_row(GpuSortOutputState *state)
 {

@@ -285,6 +285,14 @@ sub _try_parts
 	return ($wrong, $variants[0]);
 }
 
+# Notes the internal errors that PostgreSQL alone gives.
+sub _note_internal
+{
+	my ($self, @messages) = @_;
+	$self->{internal}{$_} = 1 for map { /ERROR:  (XX\w{3}: .+)/ ? $1 : () } @messages;
+	return;
+}
+
 # Runs a query without gpusort, and then with it under each set of settings.  Returns nothing, or
 # what is wrong ("kind: ...") and the settings.
 sub _try
@@ -302,7 +310,7 @@ sub _try
 			$native_states = sqlstates(@native_messages);
 			return ("native: backend $session->{backend}\n" . join("\n", @native_messages), $settings) unless defined $native;
 			$self->{errors}{$_}++ for split / /, $native_states;
-			$self->{internal}{$_} = 1 for map { /ERROR:  (XX\w{3}: .+)/ ? $1 : () } @native_messages;
+			$self->_note_internal(@native_messages);
 			if ($native_states =~ /57014/)
 			{
 				$self->{skipped}++;
@@ -362,7 +370,7 @@ sub _try
 		{
 			# PostgreSQL 19 cannot sort for some set operations itself: then under these very settings
 			my (undef, @again) = $session->run($self->_prologue('off', @$settings) . $query->{sql});
-			$self->{internal}{$_} = 1 for map { /ERROR:  (XX\w{3}: .+)/ ? $1 : () } @again;
+			$self->_note_internal(@again);
 			next if sqlstates(@again) eq $states;
 		}
 		next if $states ne $native_states && $self->_varies($session, $query, $native, $native_states);

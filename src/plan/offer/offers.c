@@ -271,9 +271,8 @@ drop_sorts(MergePath *join)
 	if (join->innersortkeys == NIL || !pathkeys_contained_in(join->innersortkeys, inner->pathkeys))
 		return;
 	join->innersortkeys = NIL;
-	/* The Sort could go back to a row that it had given. */
-	if (!join->skip_mark_restore && !ExecSupportsMarkRestore(inner))
-		join->materialize_inner = true;
+	/* The Sort could go back to a row that it had given; GpuSort can, too. */
+	join->materialize_inner = !join->skip_mark_restore && !ExecSupportsMarkRestore(inner);
 }
 
 /*
@@ -397,11 +396,7 @@ with_sorted_sides(const GpuSortPathPlace *place, Path *path)
 		if (&join->jpath.path == path)
 			join = memcpy(palloc(sizeof(MergePath)), path, sizeof(MergePath));
 		*gpusort_path_children(&join->jpath.path).links[i] = taken;
-		if (i == 0)
-			join->outersortkeys = NIL;
-		else
-			join->innersortkeys = NIL;
-		join->materialize_inner &= i == 0;
+		drop_sorts(join);
 		join->jpath.path.parallel_safe = false;
 	}
 	return &join->jpath.path;

@@ -109,18 +109,14 @@ static List *
 missing_columns(const Path *path, List *pathkeys)
 {
 	List *missing = NIL;
-	ListCell *key;
 	ListCell *cell;
 
-	foreach(key, pathkeys)
+	foreach(cell, pathkeys)
 	{
-		List *members = lfirst_node(PathKey, key)->pk_eclass->ec_members;
-		bool found = false;
+		const PathKey *key = lfirst_node(PathKey, cell);
 
-		foreach(cell, members)
-			found |= gpusort_count_columns(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell)) > 0;
-		if (!found)
-			missing = lappend(missing, linitial_node(EquivalenceMember, members)->em_expr);
+		if (gpusort_path_key_columns(path, key) == 0)
+			missing = lappend(missing, linitial_node(EquivalenceMember, key->pk_eclass->ec_members)->em_expr);
 	}
 	return missing;
 }
@@ -525,7 +521,7 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	sorted.before += sort.setup + sort.order * rows;
 	sorted.above = sort.compare * rows + sort.emit * first; /* those who read ranges compare what is in them */
 	if (gathered && gpusort_statement_may_run_by_ranges(&alone) && (!estimate->repeated || gpusort_force) &&
-		gpusort_path_has_one_column(path->input, linitial_node(PathKey, path->custom.path.pathkeys)))
+		gpusort_path_key_columns(path->input, linitial_node(PathKey, path->custom.path.pathkeys)) == 1)
 	{
 		sorted.processes = gpusort_range_processes(input->parallel_workers);
 		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);

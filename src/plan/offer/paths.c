@@ -274,19 +274,16 @@ gpusort_count_columns(List *exprs, const EquivalenceMember *member)
 	return columns;
 }
 
-/*
- * Returns true if the path's rows have one column with the values
- * of a key, so that it is plain which the plan sorts by.
- */
-bool
-gpusort_path_has_one_column(const Path *path, const PathKey *key)
+/* Returns how many columns of a path's rows have the values of a key; if one has, the plan sorts by that. */
+int
+gpusort_path_key_columns(const Path *path, const PathKey *key)
 {
 	int columns = 0;
 	ListCell *cell;
 
 	foreach(cell, key->pk_eclass->ec_members)
 		columns += gpusort_count_columns(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell));
-	return columns == 1;
+	return columns;
 }
 
 /* Returns true if the path's target has the columns that it is to be sorted by. */
@@ -294,18 +291,10 @@ static bool
 has_sort_columns(const Path *path, List *pathkeys)
 {
 	ListCell *key;
-	ListCell *cell;
 
 	foreach(key, pathkeys)
 	{
-		bool found = false;
-
-		foreach(cell, lfirst_node(PathKey, key)->pk_eclass->ec_members)
-		{
-			if (gpusort_count_columns(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell)) > 0)
-				found = true;
-		}
-		if (!found)
+		if (gpusort_path_key_columns(path, lfirst_node(PathKey, key)) == 0)
 			return false;
 	}
 	return true;

@@ -36,7 +36,7 @@ extern Path *gpusort_path_over(const Path *path, Path *input);
 extern Path *gpusort_partial_of(const Path *path);
 extern Path *gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys);
 extern int gpusort_count_columns(List *exprs, const EquivalenceMember *member);
-extern bool gpusort_path_has_one_column(const Path *path, const PathKey *key);
+extern int gpusort_path_key_columns(const Path *path, const PathKey *key);
 extern Path *gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys);
 extern Path *gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers);
 extern bool gpusort_path_is_output(const Path *path);

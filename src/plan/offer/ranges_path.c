@@ -39,7 +39,7 @@ sort_ranges(Ranges *ranges, const GpuSortPath *sort)
 	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
 	const char *why_not;
 
-	if (!sort->shared || !gpusort_path_has_one_column(sort->input, key) || PATH_REQ_OUTER(sort->input) != NULL ||
+	if (!sort->shared || gpusort_path_key_columns(sort->input, key) != 1 || PATH_REQ_OUTER(sort->input) != NULL ||
 		gpusort_key_encoding(key->pk_opfamily, member->em_datatype, exprType((Node *) member->em_expr),
 							 key->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
 		return false;
