@@ -21,7 +21,7 @@ CREATE TABLE sets.nulls AS SELECT id, NULL::int AS a, NULL::text AS b, NULL::int
 CREATE TABLE sets.keyed (id int PRIMARY KEY, a int, t text);
 INSERT INTO sets.keyed SELECT i, i % 7, 't' || i FROM generate_series(1, 3000) i;
 ALTER TABLE sets.many SET (parallel_workers = 2);
-ALTER TABLE sets.nulls SET (parallel_workers = 2);
+ALTER TABLE sets.nulls SET (parallel_workers = 1);
 ALTER TABLE sets.keyed SET (parallel_workers = 2);
 ANALYZE sets.many, sets.none, sets.one, sets.nulls, sets.keyed;
 CREATE FUNCTION sets.restricted(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1 + 1; END';
@@ -125,11 +125,13 @@ SELECT ordinal, replace(query, 'sets.many', tab) AS query
 FROM (SELECT ordinal, query FROM sets.query UNION ALL SELECT 1000 + ordinal, query FROM sets.left UNION ALL SELECT 2000 + ordinal, query FROM sets.alike) q,
 	 (VALUES ('sets.many'), ('sets.none'), ('sets.one'), ('sets.nulls')) t (tab)
 WHERE ordinal < 2000 OR tab IN ('sets.many', 'sets.none');
-SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', query) FROM sets.all ORDER BY ordinal, query COLLATE "C";
-SELECT is(gs.difference(gs.native_sorted_rows(query), sets.chosen_sorted_rows(query)), 'same', 'as chosen: ' || query) FROM sets.all WHERE query ~ 'sets.many' ORDER BY ordinal, query COLLATE "C";
-SELECT is(gs.difference(gs.native_sorted_rows(query), gs.refused_sorted_rows(query)), 'same', 'refused: ' || query) FROM sets.all WHERE query ~ 'Append|id' AND query ~ 'sets.many' ORDER BY ordinal, query COLLATE "C";
+-- PostgreSQL's answers are computed once
+CREATE TABLE sets.answer AS SELECT *, gs.native_sorted_rows(query) AS native FROM sets.all;
+SELECT is(gs.difference(native, gs.forced_sorted_rows(query)), 'same', query) FROM sets.answer ORDER BY ordinal, query COLLATE "C";
+SELECT is(gs.difference(native, sets.chosen_sorted_rows(query)), 'same', 'as chosen: ' || query) FROM sets.answer WHERE query ~ 'sets.many' ORDER BY ordinal, query COLLATE "C";
+SELECT is(gs.difference(native, gs.refused_sorted_rows(query)), 'same', 'refused: ' || query) FROM sets.answer WHERE query ~ 'Append|id' AND query ~ 'sets.many' ORDER BY ordinal, query COLLATE "C";
 SET enable_sort = off;
-SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', 'hashed: ' || query) FROM sets.all WHERE query ~ 'sets.many' ORDER BY ordinal, query COLLATE "C";
+SELECT is(gs.difference(native, gs.forced_sorted_rows(query)), 'same', 'hashed: ' || query) FROM sets.answer WHERE query ~ 'sets.many' ORDER BY ordinal, query COLLATE "C";
 RESET enable_sort;
 -- with others above
 SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', query) FROM (VALUES

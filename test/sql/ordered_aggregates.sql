@@ -20,8 +20,8 @@ CREATE TABLE agg.one AS SELECT * FROM agg.many WHERE id = 77;
 CREATE TABLE agg.peers AS SELECT id, p, 5 AS k, 1 AS g, 1 AS h, 5::int8 AS big, 2.5 AS n, 1.5::float8 AS f, 'x'::text AS t, '1 s'::interval AS v, true AS b, d FROM agg.many WHERE id <= 3000;
 CREATE TABLE agg.nulls AS SELECT id, p, NULL::int AS k, NULL::int AS g, h, NULL::int8 AS big, NULL::numeric AS n, NULL::float8 AS f, NULL::text AS t, NULL::interval AS v, NULL::bool AS b, NULL::date AS d FROM agg.many WHERE id <= 3000;
 ALTER TABLE agg.many SET (parallel_workers = 2);
-ALTER TABLE agg.peers SET (parallel_workers = 2);
-ALTER TABLE agg.nulls SET (parallel_workers = 2);
+ALTER TABLE agg.peers SET (parallel_workers = 1);
+ALTER TABLE agg.nulls SET (parallel_workers = 1);
 ANALYZE agg.many, agg.none, agg.one, agg.peers, agg.nulls;
 CREATE FUNCTION agg.restricted(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1 + 1; END';
 
@@ -214,9 +214,11 @@ SELECT ordinal, replace(query, 'agg.many', tab) AS query
 FROM (SELECT ordinal, query FROM agg.query UNION ALL SELECT 1000 + ordinal, query FROM agg.left UNION ALL SELECT 2000 + ordinal, query FROM agg.shared) q,
 	 (VALUES ('agg.many'), ('agg.none'), ('agg.one'), ('agg.peers'), ('agg.nulls')) t (tab)
 WHERE ordinal < 2000 OR tab IN ('agg.many', 'agg.none');
-SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', query) FROM agg.all ORDER BY ordinal, query COLLATE "C";
-SELECT is(gs.difference(gs.native_sorted_rows(query), gs.alone_sorted_rows(query)), 'same', 'alone: ' || query) FROM agg.all ORDER BY ordinal, query COLLATE "C";
-SELECT is(gs.difference(gs.native_sorted_rows(query), gs.refused_sorted_rows(query)), 'same', 'refused: ' || query) FROM agg.all WHERE query ~ 'agg.many' ORDER BY ordinal, query COLLATE "C";
+-- PostgreSQL's answers are computed once
+CREATE TABLE agg.answer AS SELECT *, gs.native_sorted_rows(query) AS native FROM agg.all;
+SELECT is(gs.difference(native, gs.forced_sorted_rows(query)), 'same', query) FROM agg.answer ORDER BY ordinal, query COLLATE "C";
+SELECT is(gs.difference(native, gs.alone_sorted_rows(query)), 'same', 'alone: ' || query) FROM agg.answer ORDER BY ordinal, query COLLATE "C";
+SELECT is(gs.difference(native, gs.refused_sorted_rows(query)), 'same', 'refused: ' || query) FROM agg.answer WHERE query ~ 'agg.many' ORDER BY ordinal, query COLLATE "C";
 
 -- how it looks
 SELECT is(CASE WHEN current_setting('server_version_num')::int < 160000 THEN agg.computed('SELECT array_agg(id ORDER BY k, id), count(*) FROM agg.many') ELSE '["array_agg(id)", "count(*)"]' END,

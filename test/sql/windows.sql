@@ -22,8 +22,8 @@ CREATE TABLE win.nulls AS SELECT id, NULL::int AS k, NULL::int AS flag, g, NULL:
 ALTER TABLE win.many SET (parallel_workers = 4);
 ALTER TABLE win.none SET (parallel_workers = 2);
 ALTER TABLE win.one SET (parallel_workers = 2);
-ALTER TABLE win.peers SET (parallel_workers = 2);
-ALTER TABLE win.nulls SET (parallel_workers = 2);
+ALTER TABLE win.peers SET (parallel_workers = 1);
+ALTER TABLE win.nulls SET (parallel_workers = 1);
 ANALYZE win.many, win.none, win.one, win.peers, win.nulls;
 CREATE FUNCTION win.restricted(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1 + 1; END';
 
