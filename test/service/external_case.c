@@ -141,20 +141,19 @@ give_space(Sort *sort, uint64_t lacking)
 	return rc;
 }
 
-/* Puts all rows; NULL, or what went wrong. */
-static const char *
-put_rows(Sort *sort, const Rows *rows)
+/* Puts the rows before end that were not put yet; NULL, or what went wrong. */
+const char *
+put_rows(Sort *sort, const Rows *rows, uint64_t end)
 {
-	uint64_t next = 0;
-
-	while (next < rows->n)
+	while (sort->put < end)
 	{
+		uint32_t most = end - sort->put < 40000 ? (uint32_t) (end - sort->put) : 40000;
 		uint32_t count;
 		uint32_t bytes;
 		uint64_t lacking;
 		GpuSortProgress progress;
 
-		next = rows_fill(rows, next, 40000, sort->chunk, &count, &bytes);
+		sort->put = rows_fill(rows, sort->put, most, sort->chunk, &count, &bytes);
 		while ((progress = gpusort_external_put(sort->external, sort->chunk, count, bytes, count, &lacking, &sort->error)) ==
 			   GPUSORT_PROGRESS_LACKS_SPACE)
 		{
@@ -167,11 +166,11 @@ put_rows(Sort *sort, const Rows *rows)
 	return NULL;
 }
 
-/* Puts all rows and sorts them. */
+/* Puts all rows, or those that were not put yet, and sorts them. */
 const char *
 sort_rows(Sort *sort, const Rows *rows)
 {
-	const char *problem = put_rows(sort, rows);
+	const char *problem = put_rows(sort, rows, rows->n);
 	GpuSortProgress progress;
 	uint64_t lacking;
 	uint64_t bytes = 0;

@@ -38,6 +38,7 @@ typedef struct Sort
 	SpaceFile files[OWNERS]; /* by second descriptors of theirs */
 	int asked;               /* times for space */
 	int flags;               /* of the files: how they are opened */
+	uint64_t put;            /* rows, so far */
 	GpuSortOutcome outcome;
 	GpuSortError error;
 	char *chunk;
@@ -60,6 +61,7 @@ extern void external_begin_with(Sort *sort, const GpuSortEngineOps *ops, GpuSort
 								GpuSortRequest request);
 extern bool external_try_begin(Sort *sort, GpuSortEngine *engine);
 extern int give_space(Sort *sort, uint64_t lacking);
+extern const char *put_rows(Sort *sort, const Rows *rows, uint64_t end);
 extern const char *sort_rows(Sort *sort, const Rows *rows);
 extern const char *emit_chunk(Sort *sort, const Rows *rows, uint64_t *place, uint64_t end);
 extern const char *read_rows(Sort *sort, const Rows *rows, uint64_t first, uint64_t end);

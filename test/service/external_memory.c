@@ -304,6 +304,48 @@ test_room_kept(uint64_t memory)
 	gpusort_host_engine.close(engine);
 }
 
+/*
+ * Sorts that have taken some rows in, as many sorts as there can be, and wait for more while another one is read, as
+ * those above others in a plan do: its merge makes do with what memory is left.
+ */
+static void
+test_rows_kept(uint64_t memory)
+{
+	GpuSortEngine *engine = open_engine(memory);
+	Sort above[16];
+	Sort below;
+	Rows many;
+	Rows some;
+	const char *problem;
+	int n = 0;
+
+	rows_make(&many, 200000, 1, KEYS_RANDOM, 80, 140, 10);
+	rows_make(&some, 120000, 1, KEYS_RANDOM, 80, 140, 10);
+	external_begin(&below, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
+	problem = sort_rows(&below, &many);
+	while (problem == NULL && n < 16 && external_try_begin(&above[n], engine))
+		problem = put_rows(&above[n++], &some, 60000);
+	if (problem == NULL)
+		problem = read_rows(&below, &many, 0, many.n);
+	ok(problem == NULL && below.outcome.runs > 1 && n > 1,
+	   "a sort of %u runs is read in %llu MB while %d that have rows wait for more: %s", below.outcome.runs,
+	   (unsigned long long) (memory / MIB), n, told(problem));
+	external_end(&below);
+	for (int i = 0; i < n; i++)
+	{
+		if (problem == NULL)
+			problem = sort_rows(&above[i], &some);
+		if (problem == NULL)
+			problem = read_rows(&above[i], &some, 0, some.n);
+		external_end(&above[i]);
+	}
+	ok(problem == NULL, "they sort all their rows after it: %s", told(problem));
+	ok(is_idle(engine), "all memory is back");
+	rows_free(&many);
+	rows_free(&some);
+	gpusort_host_engine.close(engine);
+}
+
 void
 test_all_scarce_memory(void)
 {
@@ -317,4 +359,5 @@ test_all_scarce_memory(void)
 	test_waiting_sorts(24 * MIB);
 	test_waiting_sorts(40 * MIB);
 	test_room_kept(64 * MIB);
+	test_rows_kept(24 * MIB);
 }

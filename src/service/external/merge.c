@@ -22,6 +22,7 @@
  *-------------------------------------------------------------------------
  */
 #include "service/external/merge_state.h"
+#include "service/memory_share.h"
 
 #include <stdlib.h>
 
@@ -52,6 +53,7 @@ gpusort_merge_create(const GpuSortMergeSource *source, uint32_t bits, const GpuS
 	merge->source = *source;
 	merge->bits = bits;
 	merge->nloaders = gpusort_merge_choose_loaders(source->cpus, source->runs->largest);
+	merge->busy_bytes = GPUSORT_SHARE_SURE / 4;
 	merge->capacity = merge->nloaders + PARTITIONS_BESIDE;
 	if (readers > merge->capacity - PARTITIONS_BESIDE)
 		merge->capacity = readers + PARTITIONS_BESIDE;

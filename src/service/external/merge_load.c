@@ -4,7 +4,8 @@
  *	  The threads that load partitions of a merge, ahead of the rows that are given out.
  *
  * A partition that is waited for gets memory before those that will be: these are closed for it.  One that does not
- * fit by itself is cut in two.  What is loaded and idle other sorts may have closed.
+ * fit by itself is cut in two.  What is loaded and idle other sorts may have closed.  Where others keep the memory,
+ * partitions become smaller and smaller: those others may wait for this sort's rows, as those above it in a plan do.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,8 +26,13 @@
 /* Waits look for a cancel every so many milliseconds. */
 #define LOOK_MS 50
 
-/* So long memory is waited for that others have, before it is an error, in such looks. */
-#define BUSY_LOOKS 1200
+/*
+ * Memory that others have is waited for so long before a large partition is cut in two, in such looks; before smaller
+ * ones are; and before it is an error.
+ */
+#define CUT_LOOKS     2
+#define SMALLER_LOOKS 5
+#define BUSY_LOOKS    1200
 
 /*
  * Other sorts have a partition closed, to have its memory, if no row of it was asked for in so long, in milliseconds.
@@ -155,6 +161,22 @@ gpusort_merge_wait(GpuSortMerge *merge)
 	(void) pthread_cond_timedwait(&merge->change, &merge->lock, &until);
 }
 
+/*
+ * Whether a partition that is waited for is to be cut in two, as there is no memory for it; others have had it for so
+ * many looks.
+ */
+static bool
+is_to_be_cut(GpuSortMerge *merge, const GpuSortMergePartition *partition, const GpuSortError *error, int looks)
+{
+	if (partition->loaded <= 1)
+		return false;
+	if (error->reason != GPUSORT_REASON_MEMORY_BUSY)
+		return true;
+	if (looks > 0 && looks % SMALLER_LOOKS == 0)
+		merge->busy_bytes /= 2;
+	return looks >= CUT_LOOKS && partition->bytes > merge->busy_bytes;
+}
+
 /* Cuts a partition in two that does not fit into the memory; it is waited for, so that its first row is known. */
 static int
 split(GpuSortMergeLoader *loader, GpuSortMergePartition *partition, GpuSortError *error)
@@ -237,8 +259,7 @@ load(GpuSortMergeLoader *loader, GpuSortMergePartition *partition, GpuSortError 
 			return GPUSORT_LOAD_NO_ROOM;
 		if (error->reason == GPUSORT_REASON_MEMORY_BUSY && gpusort_memory_reclaim(&merge->holder))
 			continue;
-		if (partition->loaded > 1 &&
-			(error->reason != GPUSORT_REASON_MEMORY_BUSY || (looks >= 2 && partition->bytes > GPUSORT_SHARE_SURE / 4)))
+		if (is_to_be_cut(merge, partition, error, looks))
 			return split(loader, partition, error) == 0 ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
 		if (error->reason != GPUSORT_REASON_MEMORY_BUSY || ++looks == BUSY_LOOKS)
 			return GPUSORT_LOAD_FAILED;

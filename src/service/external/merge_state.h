@@ -53,6 +53,7 @@ struct GpuSortMerge
 	GpuSortMergePartition *emitted; /* that rows are being given out of, or NULL */
 	GpuSortMergePartition *latest;  /* the last in the order of which rows were wanted, or NULL */
 	bool no_room;                   /* no more is loaded ahead before one was closed */
+	uint64_t busy_bytes;            /* a partition of more is cut in two where others have the memory */
 	bool closing;
 	bool failed;
 	GpuSortError error;
