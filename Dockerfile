@@ -19,8 +19,8 @@ RUN apt-get update \
 	&& apt-get install -y --no-install-recommends gcc libc6-dev liblz4-dev make "postgresql-server-dev-${PG_MAJOR}" \
 	&& rm -rf /var/lib/apt/lists/*
 COPY . /gpusort
-RUN make -C /gpusort -j "$(nproc)" PG_CONFIG="/usr/lib/postgresql/${PG_MAJOR}/bin/pg_config" NVCC= with_llvm=no \
-	&& make -C /gpusort PG_CONFIG="/usr/lib/postgresql/${PG_MAJOR}/bin/pg_config" NVCC= with_llvm=no DOCUMENTS= DESTDIR=/image install
+RUN make -C /gpusort -j "$(nproc)" PG_CONFIG="/usr/lib/postgresql/${PG_MAJOR}/bin/pg_config" NVCC= \
+	&& make -C /gpusort PG_CONFIG="/usr/lib/postgresql/${PG_MAJOR}/bin/pg_config" NVCC= DOCUMENTS= DESTDIR=/image install
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="gpusort" \

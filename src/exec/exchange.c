@@ -51,8 +51,8 @@ typedef enum ExchangeStage
 {
 	STAGE_BEGIN,   /* nowhere yet */
 	STAGE_BETWEEN, /* the next range */
-	STAGE_QUEUE,   /* the range at hand, a worker's */
-	STAGE_STASH,   /* the range at hand, the leader's, as far as it has been stashed */
+	STAGE_QUEUE,   /* the current range, a worker's */
+	STAGE_STASH,   /* the current range, the leader's, as far as it has been stashed */
 	STAGE_PLAN,    /* the same, straight from the plan */
 	STAGE_GATHER,  /* Gather */
 	STAGE_ENDED,   /* there is none */
@@ -82,9 +82,9 @@ typedef struct ExchangeState
 
 	ExchangeStage stage;
 	bool emitted; /* a row, since the beginning: too late to fall back */
-	uint32 range; /* at hand, or in BETWEEN the next */
+	uint32 range; /* the current one, or in BETWEEN the next */
 	uint32 ranges;
-	int owner; /* process, of the range at hand */
+	int owner; /* process, of the current range */
 	GpuSortRowQueueReader *queue;
 	StashedRange stash[STASHED_RANGES_MAX]; /* in rising order; stores are kept for others when a range has been emitted */
 	int stashed;
@@ -180,7 +180,7 @@ drain_gather(ExchangeState *state)
 	} while (!TupIsNull(row));
 }
 
-/* The leader's range at hand, which was asked for if asked says so, comes from the plan. */
+/* The leader's current range, which was asked for if asked says so, comes from the plan. */
 static void
 begin_own_range(ExchangeState *state, bool asked)
 {
@@ -224,7 +224,7 @@ next_range(ExchangeState *state)
 	}
 }
 
-/* The range at hand has been emitted. */
+/* The current range has been emitted. */
 static void
 end_range(ExchangeState *state)
 {
@@ -313,7 +313,7 @@ stash_rows(ExchangeState *state)
 	return true;
 }
 
-/* Emits the next row of the stashed range at hand; NULL: there is none, or it is the plan's to give. */
+/* Emits the next row of the current stashed range; NULL: there is none, or it is the plan's to give. */
 static TupleTableSlot *
 stashed_row(ExchangeState *state)
 {
