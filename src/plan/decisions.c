@@ -14,6 +14,7 @@
  */
 #include "plan/decisions.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
 #include "common/hashfn.h"
 #include "nodes/makefuncs.h"
@@ -98,6 +99,29 @@ auto_explain_asks(void)
 #else
 	return false;
 #endif
+}
+
+/*
+ * Returns true if the log is to have the reasons of a plan.  It has none of what reads the system's catalogs alone, as
+ * psql's commands do, which nobody asks about.
+ */
+bool
+gpusort_decisions_are_logged(const PlannedStmt *stmt)
+{
+	bool reads = false;
+	ListCell *cell;
+
+	if (!gpusort_log_decisions)
+		return false;
+	foreach(cell, stmt->rtable)
+	{
+		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+
+		if (rte->rtekind == RTE_RELATION && rte->relid >= FirstNormalObjectId)
+			return true;
+		reads |= rte->rtekind == RTE_RELATION;
+	}
+	return !reads;
 }
 
 /* Returns true if the reasons of a statement that is planned now are kept. */

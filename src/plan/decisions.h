@@ -32,6 +32,7 @@ extern void gpusort_decide_left(GpuSortDecisions *decisions, const Plan *sort, c
 extern void gpusort_decide_alone(GpuSortDecisions *decisions, const Plan *above, const char *why_not);
 
 extern void gpusort_decisions_ask(void);
+extern bool gpusort_decisions_are_logged(const PlannedStmt *stmt);
 extern bool gpusort_decisions_are_kept(void);
 extern void gpusort_decisions_keep(PlannedStmt *stmt, List *list);
 extern List *gpusort_decisions_of_plan(PlannedStmt *stmt);

@@ -108,7 +108,7 @@ plan_statement(PLANNER_PARAMETERS)
 
 	if (sorts)
 	{
-		GpuSortDecisions asked = {.log = gpusort_log_decisions, .keep = gpusort_decisions_are_kept()};
+		GpuSortDecisions asked = {.log = gpusort_decisions_are_logged(stmt), .keep = gpusort_decisions_are_kept()};
 		GpuSortDecisions *decisions = asked.log || asked.keep ? &asked : NULL;
 
 		gpusort_sort_nodes_replace(stmt, statement.rescannable, decisions);
