@@ -45,7 +45,8 @@ refused('SELECT * FROM t ORDER BY a', 'sort key 1 is of type oidvector, which ha
 	'SET gpusort.force = on');
 is(decision('SELECT * FROM t ORDER BY k, a', 'SET gpusort.force = on'), '', 'not the type of a second column');
 is(decision('SELECT relname FROM pg_catalog.pg_class ORDER BY relpages'), '', 'nor anything of the catalogs');
-refused('SELECT relname FROM pg_catalog.pg_class JOIN small ON id = relpages ORDER BY j', 'sort key 1 is of type oidvector[^\n]*', 'but of a table beside one of them',
+refused('SELECT relname FROM pg_catalog.pg_class JOIN small ON id = relpages ORDER BY j',
+	'sort key 1 is of type oidvector', 'but of a table beside one of them',
 	'SET gpusort.force = on');
 refused('SELECT * FROM t ORDER BY k LIMIT 10',
 	'it would take [0-9.]+ ms, PostgreSQL.s sort [0-9.]+ ms for the rows that LIMIT asks', 'a small LIMIT');
