@@ -1,6 +1,6 @@
 # The fuzzer (test/fuzz) for a few rounds, the same each time, and again with sorts done in runs as those larger than
-# memory are.  GPUSORT_FUZZ_ROUNDS is another number of rounds, GPUSORT_FUZZ_SEED another seed; with a seed or with
-# GPUSORT_FUZZ_SECONDS it makes as many rounds as fit so many seconds (30).
+# memory are.  GPUSORT_FUZZ_SEED is another seed; with a seed or with GPUSORT_FUZZ_SECONDS it makes as many rounds as
+# fit so many seconds (30).
 # What it finds is printed with the statements to reproduce it.
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ for my $run_rows (0, 100)
 {
 	my $run = FuzzRun->new(
 		seed => $ENV{GPUSORT_FUZZ_SEED} // 20001,
-		rounds => defined($ENV{GPUSORT_FUZZ_SEED} // $ENV{GPUSORT_FUZZ_SECONDS}) ? undef : $ENV{GPUSORT_FUZZ_ROUNDS} // 2,
+		rounds => defined($ENV{GPUSORT_FUZZ_SEED} // $ENV{GPUSORT_FUZZ_SECONDS}) ? undef : 4,
 		seconds => $ENV{GPUSORT_FUZZ_SECONDS} // 30,
 		per_round => 25,
 		max_rows => 3000,
