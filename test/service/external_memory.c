@@ -217,6 +217,23 @@ test_left_sorts(uint64_t memory, uint32_t readers)
 	gpusort_host_engine.close(engine);
 }
 
+/* Sorts what was not put yet of the rows of each of n sorts, reads it all, and ends them; NULL, or what went wrong. */
+static const char *
+finish_sorts(Sort *sorts, int n, const Rows *rows)
+{
+	const char *problem = NULL;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (problem == NULL)
+			problem = sort_rows(&sorts[i], rows);
+		if (problem == NULL)
+			problem = read_rows(&sorts[i], rows, 0, rows->n);
+		external_end(&sorts[i]);
+	}
+	return problem;
+}
+
 /*
  * Sorts that begin when another one has its runs, and wait for rows, as those above it in a plan do: they have the room
  * for their first chunk, as many as there can be, and give it up to the one that is read.
@@ -249,15 +266,7 @@ test_waiting_sorts(uint64_t memory)
 	   "%d sorts wait for rows in %llu MB while one of %u runs is read: %.0f ms: %s", n,
 	   (unsigned long long) (memory / MIB), sort.outcome.runs, now_ms() - start, told(problem));
 	external_end(&sort);
-	problem = NULL;
-	for (int i = 0; i < n; i++)
-	{
-		if (problem == NULL)
-			problem = sort_rows(&waiting[i], &few);
-		if (problem == NULL)
-			problem = read_rows(&waiting[i], &few, 0, few.n);
-		external_end(&waiting[i]);
-	}
+	problem = finish_sorts(waiting, n, &few);
 	ok(problem == NULL, "they sort their rows after it: %s", told(problem));
 	ok(is_idle(engine), "all memory is back");
 	rows_free(&rows);
@@ -331,14 +340,7 @@ test_rows_kept(uint64_t memory)
 	   "a sort of %u runs is read in %llu MB while %d that have rows wait for more: %s", below.outcome.runs,
 	   (unsigned long long) (memory / MIB), n, told(problem));
 	external_end(&below);
-	for (int i = 0; i < n; i++)
-	{
-		if (problem == NULL)
-			problem = sort_rows(&above[i], &some);
-		if (problem == NULL)
-			problem = read_rows(&above[i], &some, 0, some.n);
-		external_end(&above[i]);
-	}
+	problem = finish_sorts(above, n, &some);
 	ok(problem == NULL, "they sort all their rows after it: %s", told(problem));
 	ok(is_idle(engine), "all memory is back");
 	rows_free(&many);

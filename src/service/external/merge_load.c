@@ -166,14 +166,12 @@ gpusort_merge_wait(GpuSortMerge *merge)
  * many looks.
  */
 static bool
-is_to_be_cut(GpuSortMerge *merge, const GpuSortMergePartition *partition, const GpuSortError *error, int looks)
+is_to_be_cut(const GpuSortMerge *merge, const GpuSortMergePartition *partition, const GpuSortError *error, int looks)
 {
 	if (partition->loaded <= 1)
 		return false;
 	if (error->reason != GPUSORT_REASON_MEMORY_BUSY)
 		return true;
-	if (looks > 0 && looks % SMALLER_LOOKS == 0)
-		merge->busy_bytes /= 2;
 	return looks >= CUT_LOOKS && partition->bytes > merge->busy_bytes;
 }
 
@@ -263,6 +261,8 @@ load(GpuSortMergeLoader *loader, GpuSortMergePartition *partition, GpuSortError 
 			return split(loader, partition, error) == 0 ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
 		if (error->reason != GPUSORT_REASON_MEMORY_BUSY || ++looks == BUSY_LOOKS)
 			return GPUSORT_LOAD_FAILED;
+		if (looks % SMALLER_LOOKS == 0)
+			merge->busy_bytes /= 2;
 		pthread_mutex_lock(&merge->lock);
 		gpusort_merge_wait(merge);
 		pthread_mutex_unlock(&merge->lock);
