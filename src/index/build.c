@@ -159,7 +159,7 @@ end_sort(Leader *leader)
 
 /*
  * Has all processes put their rows, and the rows sorted, cut into ranges and verified; false, with a reason, if that is
- * not to be.  One range is the leader's; several are for all.
+ * not to be.  One range is the leader's; several are for all.  Errors: rows are lost, and there are pages already.
  */
 static bool
 sort_rows(Leader *leader, GpuSortFailure *failure)
@@ -177,6 +177,9 @@ sort_rows(Leader *leader, GpuSortFailure *failure)
 		return true;
 	finish_workers(leader);
 	*failure = own.claims->failure;
+	/* A worker can have had rows in order sooner than the leader, written pages, and lost the rows then. */
+	if (RelationGetNumberOfBlocks(build->index) > 0)
+		gpusort_sort_report_lost(true, failure);
 	return false;
 }
 
