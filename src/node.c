@@ -33,7 +33,6 @@ typedef enum PlanScalar
 	SCALAR_WIDTH,
 	SCALAR_VISIBLE,
 	SCALAR_RANGE_COLUMNS,
-	SCALAR_RANGE_NODES,
 	SCALAR_ALONE,
 	SCALAR_Count,
 } PlanScalar;
@@ -72,8 +71,9 @@ gpusort_plan_pack(const Sort *sort)
 	}
 	lists = list_make5(attnos, operators, collations, nulls_first, value_types);
 	lists = lappend(lists, key_types);
-	scalars = list_make5_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0, 0);
-	lists = lappend(lists, lappend_int(scalars, GPUSORT_ALONE_NO_PATH));
+	scalars =
+		list_make5_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0, GPUSORT_ALONE_NO_PATH);
+	lists = lappend(lists, scalars);
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
@@ -114,14 +114,10 @@ gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *k
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RANGE_COLUMNS)) = range_columns;
 }
 
-/*
- * Says how many nodes above the sort are to run by ranges of its rows, not counting those that pass rows on, and why
- * no more.
- */
+/* Says why one process runs what is above the sort, or more of it. */
 void
-gpusort_plan_set_range_nodes(CustomScan *plan, int range_nodes, GpuSortAlone alone)
+gpusort_plan_set_alone(CustomScan *plan, GpuSortAlone alone)
 {
-	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RANGE_NODES)) = range_nodes;
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_ALONE)) = alone;
 }
 
@@ -174,7 +170,6 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
 	info->visible = list_nth_int(scalars, SCALAR_VISIBLE);
 	info->range_columns = list_nth_int(scalars, SCALAR_RANGE_COLUMNS);
-	info->range_nodes = list_nth_int(scalars, SCALAR_RANGE_NODES);
 	info->alone = (GpuSortAlone) list_nth_int(scalars, SCALAR_ALONE);
 	info->estimated_rows = plan->scan.plan.plan_rows;
 }

@@ -65,6 +65,7 @@ typedef enum GpuSortAlone
 	GPUSORT_ALONE_SETTING,  /* gpusort.parallel_output is off */
 	GPUSORT_ALONE_REPEATED, /* a nested loop reads it again and again */
 	GPUSORT_ALONE_LIMIT,    /* a LIMIT may want few rows of a window that would read all of them first */
+	GPUSORT_ALONE_MARKED,   /* a merge join goes back in it */
 	GPUSORT_ALONE_TIME,     /* it takes less time, or nothing else is known */
 } GpuSortAlone;
 
@@ -76,8 +77,7 @@ typedef struct GpuSortPlanInfo
 	bool rescannable;   /* the child gives the same rows when read again */
 	int visible;        /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
 	int range_columns;  /* rows equal in so many leading columns are read by one process; 0: all rows are */
-	int range_nodes;    /* so many nodes above it were planned to run by ranges of its rows */
-	GpuSortAlone alone; /* why not more, if they could */
+	GpuSortAlone alone; /* why one process runs what is above, if several take rows in */
 	uint64 estimated_rows;
 	uint32 estimated_width; /* bytes of a row's data */
 } GpuSortPlanInfo;
@@ -88,7 +88,7 @@ extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
 extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos);
 extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
-extern void gpusort_plan_set_range_nodes(CustomScan *plan, int range_nodes, GpuSortAlone alone);
+extern void gpusort_plan_set_alone(CustomScan *plan, GpuSortAlone alone);
 extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);
 
 /* What a finished plan of a GpuSortOutput tells the executor. */

@@ -45,7 +45,7 @@ begin_in_service(GpuSortOutputState *state, GpuSortFailure *failure)
 		*failure = state->lost;
 		return false;
 	}
-	if (state->partial && gpusort_output_first_sort(state)->info.range_columns == 0)
+	if (gpusort_output_first_sort(state)->info.range_columns == 0)
 		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "the rows cannot be shared out");
 	if (state->partial && !gpusort_spill)
 		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "gpusort.spill is off");

@@ -189,7 +189,7 @@ window_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, boo
 /* --- Agg: groups, and grouping sets --- */
 
 static bool
-agg_may_run(const Plan *plan, bool shared, const char **why_not)
+agg_may_run(const Plan *plan, bool partial, const char **why_not)
 {
 	const Agg *agg = (const Agg *) plan;
 	ListCell *cell;
@@ -199,14 +199,14 @@ agg_may_run(const Plan *plan, bool shared, const char **why_not)
 		*why_not = "an aggregate without GROUP BY, or by hashing, needs all rows in one process";
 		return false;
 	}
-	if (DO_AGGSPLIT_SKIPFINAL(agg->aggsplit) && !shared)
+	if (DO_AGGSPLIT_SKIPFINAL(agg->aggsplit) && !partial)
 	{
 		*why_not = "an aggregate is computed in parts already, by PostgreSQL's own parallel plan";
 		return false;
 	}
 	foreach(cell, agg->chain)
 	{
-		if (!agg_may_run(lfirst(cell), shared, why_not))
+		if (!agg_may_run(lfirst(cell), partial, why_not))
 			return false;
 	}
 	return true;
@@ -328,7 +328,7 @@ unique_computed(const Plan *plan, GpuSortComputed *computed)
 /* --- SetOp: up to 17 it reads one input, in which a column tells the two apart --- */
 
 static bool
-setop_may_run(const Plan *plan, bool shared, const char **why_not)
+setop_may_run(const Plan *plan, bool partial, const char **why_not)
 {
 	return ((const SetOp *) plan)->strategy == SETOP_SORTED;
 }
@@ -375,7 +375,7 @@ is_known_join(JoinType type)
 }
 
 static bool
-merge_join_may_run(const Plan *plan, bool shared, const char **why_not)
+merge_join_may_run(const Plan *plan, bool partial, const char **why_not)
 {
 	*why_not = "a merge join is of a kind that is not known to allow it";
 	return is_known_join(((const MergeJoin *) plan)->join.jointype);
@@ -481,7 +481,9 @@ static const GpuSortNodeRow rows[] = {
 	 .ranges = GPUSORT_RANGES_SORT,
 	 .path_may_run = sort_path_may_run},
 	{.plan = T_CustomScan, /* GpuSort, above rows that are in order already */
-	 .ranges = GPUSORT_RANGES_SORT},
+	 .path = T_CustomPath,
+	 .ranges = GPUSORT_RANGES_SORT,
+	 .path_may_run = sort_path_may_run},
 	{.plan = T_Result,
 	 .path = T_ProjectionPath,
 	 .ranges = GPUSORT_RANGES_PASS,
@@ -520,8 +522,8 @@ gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKe
 		return false;
 	for (int i = 0; i < lengthof(rows); i++)
 	{
-		if (rows[i].path == nodeTag(path) && rows[i].path_may_run != NULL)
-			return rows[i].path_may_run(root, path, key, shared);
+		if (rows[i].path == nodeTag(path))
+			return rows[i].path_may_run != NULL ? rows[i].path_may_run(root, path, key, shared) : target_is_safe(root, path);
 	}
-	return target_is_safe(root, path);
+	return shared && target_is_safe(root, path);
 }

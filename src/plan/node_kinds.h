@@ -51,10 +51,10 @@ typedef struct GpuSortNodeRow
 	bool can_end_columns;    /* it computes its columns, and can do without the last of them */
 
 	/*
-	 * Returns true if it may run range by range; shared:
-	 * of rows that processes share already.  Else *why_not can say why.
+	 * Returns true if it may run range by range; partial: in a partial plan.
+	 * Otherwise *why_not can say why.
 	 */
-	bool (*may_run)(const Plan *plan, bool shared, const char **why_not);
+	bool (*may_run)(const Plan *plan, bool partial, const char **why_not);
 	GpuSortGrouping (*grouping)(const Plan *plan);
 	void (*computed)(const Plan *plan, GpuSortComputed *computed);
 

@@ -7,8 +7,8 @@
  * (upper_paths.c); when all paths of a query are there, such offers, and merge joins of GpuSorts
  * (join_paths.c), take places in the path that PostgreSQL has chosen, where that saves time (offers.c).
  *
- * Last, GpuSort takes the place of the Sorts that the finished plan still has
- * (sort_nodes.c), and processes share what is above sorts as their paths said (lift.c).
+ * Last, one pass over the finished plan does what no path can say (finish/finish.c): GpuSort takes the place of the Sorts
+ * that are left, and processes share what is above sorts as their paths said.
  *
  * What is not legal, or cannot win, is left to PostgreSQL; with
  * gpusort.log_decisions the log says why, once for each Sort that the finished plan keeps, and
@@ -23,12 +23,7 @@
 #include "optimizer/planner.h"
 #include "plan/check_plan.h"
 #include "plan/decisions.h"
-#include "plan/finish/junk.h"
-#include "plan/finish/lift.h"
-#include "plan/finish/partial_groups.h"
-#include "plan/finish/partial_ranges.h"
-#include "plan/finish/presorted.h"
-#include "plan/finish/sort_nodes.h"
+#include "plan/finish/finish.h"
 #include "plan/offer/offers.h"
 #include "plan/offer/upper_paths.h"
 #include "plan/statement.h"
@@ -111,12 +106,7 @@ plan_statement(PLANNER_PARAMETERS)
 		GpuSortDecisions asked = {.log = gpusort_decisions_are_logged(stmt), .keep = gpusort_decisions_are_kept()};
 		GpuSortDecisions *decisions = asked.log || asked.keep ? &asked : NULL;
 
-		gpusort_sort_nodes_replace(stmt, statement.rescannable, decisions);
-		gpusort_presorted_settle(stmt);
-		gpusort_partial_groups_settle(stmt);
-		gpusort_lift(stmt, decisions);
-		gpusort_partial_ranges_settle(stmt);
-		gpusort_junk_remove(stmt);
+		gpusort_finish(stmt, statement.rescannable, decisions);
 		if (asked.keep)
 			gpusort_decisions_keep(stmt, asked.list);
 	}

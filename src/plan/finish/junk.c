@@ -19,7 +19,7 @@
  *
  * Both nodes of a parallel sort are changed alike.  Of a WindowAgg on top, with
  * GpuSort below it, the junk at the end of its target list is cut off; so it is of what
- * runs below GpuSortExchange (lift.c), by a projection if it has none of its own.
+ * runs below GpuSortExchange, by a projection if it has none of its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -289,7 +289,7 @@ truncate_scan(Plan *scan, int columns)
 
 /* As end_targetlist, of a plan that runs below GpuSortExchange, and of all that passes its rows on. */
 static void
-end_lifted_targetlist(PlannedStmt *stmt, Plan *limit, Plan *exchange)
+end_targetlist_in_ranges(GpuSortFinish *finish, Plan *limit, Plan *exchange)
 {
 	Plan *gather = outerPlan(exchange);
 	Plan *output = outerPlan(gather);
@@ -302,7 +302,7 @@ end_lifted_targetlist(PlannedStmt *stmt, Plan *limit, Plan *exchange)
 		plan->targetlist = list_truncate(plan->targetlist, visible);
 	else
 		outerPlan(output) = (Plan *) gpusort_plan_project(plan, gpusort_plan_columns(plan, visible),
-														  gpusort_plan_last_node_id(stmt) + 1);
+														  gpusort_finish_node_id(finish));
 	truncate_scan(output, visible);
 	gather->targetlist = list_truncate(gather->targetlist, visible);
 	truncate_scan(exchange, visible);
@@ -310,9 +310,9 @@ end_lifted_targetlist(PlannedStmt *stmt, Plan *limit, Plan *exchange)
 		limit->targetlist = list_truncate(limit->targetlist, visible);
 }
 
-/* Changes the plan of a SELECT, if GpuSort is on top of it, as the head of this file says. */
+/* Changes the plan of a query, if GpuSort is on top of it, as the head of this file says. */
 static void
-remove_junk(PlannedStmt *stmt, Plan *top)
+remove_junk(GpuSortFinish *finish, Plan *top)
 {
 	Plan *limit = IsA(top, Limit) ? top : NULL;
 	Plan *plan = limit != NULL ? outerPlan(limit) : top;
@@ -325,7 +325,7 @@ remove_junk(PlannedStmt *stmt, Plan *top)
 		return; /* reads the keys of the rows emitted */
 	if (gpusort_plan_is(plan, &gpusort_exchange_scan_methods))
 	{
-		end_lifted_targetlist(stmt, limit, plan);
+		end_targetlist_in_ranges(finish, limit, plan);
 		return;
 	}
 	if (IsA(plan, WindowAgg) && gpusort_plan_is(outerPlan(plan), &gpusort_scan_methods))
@@ -377,40 +377,20 @@ reads_visible_only(const SubqueryScan *scan)
 	return true;
 }
 
-static void visit_child(Plan **child, void *arg);
-
-/* Likewise of every subquery in FROM, whose junk nobody reads either. */
-static void
-visit_subqueries(PlannedStmt *stmt, Plan *plan)
-{
-	if (plan == NULL)
-		return;
-	if (IsA(plan, SubqueryScan) && reads_visible_only((SubqueryScan *) plan))
-		remove_junk(stmt, ((SubqueryScan *) plan)->subplan);
-	gpusort_plan_each_child(plan, visit_child, stmt);
-}
-
-static void
-visit_child(Plan **child, void *arg)
-{
-	visit_subqueries(arg, *child);
-}
-
-/* Changes a finished plan as the head of this file says. */
+/* Changes the plan of a subquery in FROM as the head of this file says, if nobody reads its junk. */
 void
-gpusort_junk_remove(PlannedStmt *stmt)
+gpusort_junk_remove_of_subquery(GpuSortFinish *finish, SubqueryScan *scan)
 {
-	ListCell *cell;
+	if (reads_visible_only(scan))
+		remove_junk(finish, scan->subplan);
+}
 
-	if (stmt->commandType == CMD_SELECT && stmt->rowMarks == NIL)
-		remove_junk(stmt, stmt->planTree);
-	visit_subqueries(stmt, stmt->planTree);
-	foreach(cell, stmt->subplans)
-	{
-		Plan *subplan = lfirst(cell); /* of a CTE or an expression; NULL where it was found needless */
+/* Changes the plan of a statement, or of a CTE or expression of it, as the head of this file says. */
+void
+gpusort_junk_remove(GpuSortFinish *finish, Plan *plan)
+{
+	const PlannedStmt *stmt = finish->stmt;
 
-		if (subplan != NULL)
-			remove_junk(stmt, subplan);
-		visit_subqueries(stmt, subplan);
-	}
+	if (plan != stmt->planTree || (stmt->commandType == CMD_SELECT && stmt->rowMarks == NIL))
+		remove_junk(finish, plan);
 }

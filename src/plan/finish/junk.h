@@ -10,8 +10,9 @@
 
 #include "compat.h"
 
-#include "nodes/plannodes.h"
+#include "plan/finish/finish.h"
 
-extern void gpusort_junk_remove(PlannedStmt *stmt);
+extern void gpusort_junk_remove_of_subquery(GpuSortFinish *finish, SubqueryScan *scan);
+extern void gpusort_junk_remove(GpuSortFinish *finish, Plan *plan);
 
 #endif /* GPUSORT_JUNK_H */

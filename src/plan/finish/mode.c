@@ -12,7 +12,8 @@
  *								      Agg		the number of rows of each value
  *								        GpuSort
  *
- * gives the same, and the lower Agg runs in all processes (lift.c).  A NULL is no value: it is counted as none.
+ * gives the same.  Where the path has parts of it in all processes (ranges.c), each finds the most frequent value of
+ * each range, and the leader that of these.  A NULL is no value: it is counted as none.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +25,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "plan/finish/plan_tree.h"
+#include "plan/finish/ranges.h"
 #include "utils/fmgroids.h"
 #include "utils/typcache.h"
 
@@ -116,30 +118,40 @@ make_sort(const Found *found, Plan *counts, int plan_node_id)
 	return sort;
 }
 
+/* The most frequent of these values. */
+static Plan *
+make_most_frequent(GpuSortFinish *finish, const Found *found, Plan *counts)
+{
+	Sort *sort = make_sort(found, counts, gpusort_finish_node_id(finish));
+	Limit *limit = gpusort_plan_limit(&sort->plan, 1, gpusort_finish_node_id(finish));
+
+	limit->plan.plan_rows = 1;
+	return &limit->plan;
+}
+
 /*
- * Has an Agg of all rows of a GpuSort, which sorts as info says, read one row in their place, if mode() by the first
- * key is all that it computes.  false: it is as it was.
+ * Makes an Agg of all rows of a GpuSort, below, which sorts as info says, read one row in their place, if mode() by the
+ * first key is all that it computes.  false: it is as it was.
  */
 bool
-gpusort_mode_by_counts(Agg *agg, const GpuSortPlanInfo *info, PlannedStmt *stmt)
+gpusort_mode_by_counts(GpuSortFinish *finish, Agg *agg, Plan *below, const GpuSortPlanInfo *info)
 {
 	Found found = {.key = &info->columns[0]};
-	Plan *below = outerPlan(agg);
 	const double values = agg->numGroups; /* as ordered_aggregates.c has estimated; 1 of another path */
-	int last_node_id;
-	Agg *counts;
-	Sort *sort;
-	Limit *limit;
+	Plan *counts;
+	Plan *most_frequent;
 
 	if (agg->aggstrategy != AGG_PLAIN || values <= 1 || list_length(below->targetlist) != 1 ||
 		find_other((Node *) agg->plan.targetlist, &found) || find_other((Node *) agg->plan.qual, &found) ||
 		found.clause == NULL)
 		return false;
-	last_node_id = gpusort_plan_last_node_id(stmt);
-	counts = make_counts(&found, below, values, last_node_id + 1);
-	sort = make_sort(&found, &counts->plan, last_node_id + 2);
-	limit = gpusort_plan_limit(&sort->plan, 1, last_node_id + 3);
-	limit->plan.plan_rows = 1;
-	agg->plan.lefttree = &limit->plan;
+	counts = &make_counts(&found, below, values, gpusort_finish_node_id(finish))->plan;
+	most_frequent = make_most_frequent(finish, &found, counts);
+	if (gpusort_ranges_part_below(outerPlan(agg)) != NULL)
+	{
+		gpusort_ranges_put_part(finish, agg, most_frequent, counts);
+		most_frequent = make_most_frequent(finish, &found, outerPlan(agg));
+	}
+	outerPlan(agg) = most_frequent;
 	return true;
 }

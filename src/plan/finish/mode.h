@@ -11,8 +11,8 @@
 #include "compat.h"
 
 #include "node.h"
-#include "nodes/plannodes.h"
+#include "plan/finish/finish.h"
 
-extern bool gpusort_mode_by_counts(Agg *agg, const GpuSortPlanInfo *info, PlannedStmt *stmt);
+extern bool gpusort_mode_by_counts(GpuSortFinish *finish, Agg *agg, Plan *below, const GpuSortPlanInfo *info);
 
 #endif /* GPUSORT_MODE_H */

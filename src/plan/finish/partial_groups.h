@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * partial_groups.h
- *	  Has processes group rows that the leader would group by grouping sets.
+ *	  Makes processes group rows that the leader would group by grouping sets.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
-#include "nodes/plannodes.h"
+#include "plan/finish/finish.h"
 
-extern void gpusort_partial_groups_settle(PlannedStmt *stmt);
+extern void gpusort_partial_groups_settle(GpuSortFinish *finish, Agg *agg);
 
 #endif /* GPUSORT_PARTIAL_GROUPS_H */

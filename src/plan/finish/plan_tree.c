@@ -106,13 +106,6 @@ find_last_node_id(Plan **link, void *arg)
 	gpusort_plan_each_child(*link, find_last_node_id, arg);
 }
 
-/* How many processes' work the planner counts on below a Gather: costsize.c's get_parallel_divisor. */
-double
-gpusort_plan_processes(int workers)
-{
-	return workers + (parallel_leader_participation ? Max(1.0 - 0.3 * workers, 0) : 0);
-}
-
 /* The highest number of a plan node of the statement. */
 int
 gpusort_plan_last_node_id(PlannedStmt *stmt)

@@ -40,6 +40,7 @@
 #include "plan/finish/counted.h"
 #include "plan/finish/mode.h"
 #include "plan/finish/plan_tree.h"
+#include "plan/finish/ranges.h"
 #include "utils/fmgroids.h"
 #include "utils/typcache.h"
 
@@ -371,50 +372,37 @@ count_rows(Agg *agg, Presorted *presorted)
 	agg->plan.qual = (List *) count_mutator((Node *) agg->plan.qual, presorted);
 }
 
-static void
-visit(Plan **link, void *arg)
-{
-	Plan *plan = *link;
-	Presorted presorted = {.agg = (const Agg *) plan, .below = outerPlan(plan)};
-
-	if (IsA(plan, Agg))
-	{
-		if (IsA(presorted.below, Unique))
-		{
-			presorted.unique = (const Unique *) presorted.below;
-			presorted.below = outerPlan(presorted.below);
-		}
-		if (presorted.agg->aggsplit == AGGSPLIT_SIMPLE && presorted.agg->aggstrategy != AGG_HASHED &&
-			presorted.agg->groupingSets == NIL && presorted.agg->chain == NIL &&
-			gpusort_plan_is(presorted.below, &gpusort_scan_methods))
-		{
-			gpusort_plan_unpack((const CustomScan *) presorted.below, &presorted.sort);
-			if (!gpusort_mode_by_counts((Agg *) plan, &presorted.sort, arg))
-			{
-				count_rows((Agg *) plan, &presorted);
-				(void) settle_aggregates((Node *) plan->targetlist, &presorted);
-				(void) settle_aggregates((Node *) plan->qual, &presorted);
-				gpusort_number_aggregates((Agg *) plan);
-			}
-		}
-		if (presorted.window != NULL)
-		{
-			presorted.window->plan.plan_node_id = gpusort_plan_last_node_id(arg) + 1;
-			gpusort_plan_take_params(&presorted.window->plan);
-			plan->lefttree = &presorted.window->plan;
-		}
-		if (!gpusort_aggregates_are_numbered((Agg *) plan))
-			gpusort_number_aggregates((Agg *) plan);
-	}
-	gpusort_plan_each_child(plan, visit, arg);
-}
-
-/*
- * Changes the plans of a statement as the head of this file says.  To be called when GpuSort is where it is to be
- * (sort_nodes.c), and before other nodes of ours come between (lift.c).
- */
+/* Changes an Agg as the head of this file says.  To be called when GpuSort is where it is to be below it. */
 void
-gpusort_presorted_settle(PlannedStmt *stmt)
+gpusort_presorted_settle(GpuSortFinish *finish, Agg *agg)
 {
-	gpusort_plan_each_of_statement(stmt, visit, stmt);
+	Plan **part = gpusort_ranges_part_below(outerPlan(agg));
+	Plan **below = part != NULL ? part : &outerPlan(agg);
+	Presorted presorted = {.agg = agg, .below = *below};
+
+	if (IsA(presorted.below, Unique))
+	{
+		presorted.unique = (const Unique *) presorted.below;
+		presorted.below = outerPlan(presorted.below);
+	}
+	if (agg->aggsplit == AGGSPLIT_SIMPLE && agg->aggstrategy != AGG_HASHED && agg->groupingSets == NIL &&
+		agg->chain == NIL && gpusort_plan_is(presorted.below, &gpusort_scan_methods))
+	{
+		gpusort_plan_unpack((const CustomScan *) presorted.below, &presorted.sort);
+		if (!gpusort_mode_by_counts(finish, agg, *below, &presorted.sort))
+		{
+			count_rows(agg, &presorted);
+			(void) settle_aggregates((Node *) agg->plan.targetlist, &presorted);
+			(void) settle_aggregates((Node *) agg->plan.qual, &presorted);
+			gpusort_number_aggregates(agg);
+		}
+	}
+	if (presorted.window != NULL)
+	{
+		presorted.window->plan.plan_node_id = gpusort_finish_node_id(finish);
+		gpusort_plan_take_params(&presorted.window->plan);
+		*below = &presorted.window->plan;
+	}
+	if (!gpusort_aggregates_are_numbered(agg))
+		gpusort_number_aggregates(agg);
 }

@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
-#include "nodes/plannodes.h"
+#include "plan/finish/finish.h"
 
-extern void gpusort_presorted_settle(PlannedStmt *stmt);
+extern void gpusort_presorted_settle(GpuSortFinish *finish, Agg *agg);
 
 #endif /* GPUSORT_PRESORTED_H */

@@ -229,8 +229,7 @@ window_ranges(const WindowAgg *window, const GpuSortNodeRow *row, GpuSortSafety 
 	const GpuSortGrouping both = partition_and_order(window);
 	const int partition_columns = count_grouped(&partition, ranges);
 
-	if (needs.rule == GPUSORT_WINDOW_WHOLE || outerPlan(window) != linitial(ranges->sorts) ||
-		is_shared_sort(linitial(ranges->sorts)))
+	if (needs.rule == GPUSORT_WINDOW_WHOLE || outerPlan(window) != linitial(ranges->sorts) || ranges->partial)
 		return group_ranges(&window->plan, row, safety, ranges) || refuse(safety, why_whole(&needs, row));
 	ranges->window = window;
 	ranges->partition_columns = partition_columns;
@@ -402,7 +401,7 @@ find_sides(const Plan *plan, const char *why_not, GpuSortSafety *safety, GpuSort
 static bool
 join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
-	GpuSortRangePlan inner = {0};
+	GpuSortRangePlan inner = {.partial = ranges->partial};
 	int columns = 0;
 	Oid type;
 
@@ -450,7 +449,7 @@ compares_column(const SetOp *setop, const GpuSortRangeColumn *outer, const GpuSo
 static bool
 set_operation_ranges(const SetOp *setop, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
-	GpuSortRangePlan inner = {0};
+	GpuSortRangePlan inner = {.partial = ranges->partial};
 	int columns = 0;
 	Oid type;
 
@@ -534,8 +533,7 @@ find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 		if (!find_ranges(child, safety, ranges))
 			return false;
 	}
-	if (row->may_run != NULL &&
-		!row->may_run(plan, ranges->sorts != NIL && is_shared_sort(linitial(ranges->sorts)), &why_not))
+	if (row->may_run != NULL && !row->may_run(plan, ranges->partial, &why_not))
 		return refuse(safety, why_not);
 	if (!node_ranges(plan, row, safety, ranges) || !gpusort_safety_of_node(safety, plan))
 		return false;
@@ -556,14 +554,14 @@ gpusort_range_key_types(const GpuSortRangePlan *ranges)
 }
 
 /*
- * Says whether a plan may run range by range in parallel processes; if so, *ranges says how, and
- * safety's used_params has the initPlans' parameters that it needs.  Else why_not there says why, as the
+ * Says whether a plan may run range by range in parallel processes, partial: as a partial plan does, whose rows have no
+ * order over all; if so, *ranges says how, and safety's used_params has the initPlans' parameters that it needs.  Else why_not there says why, as the
  * rest of a sentence; NULL if nobody would expect it to.
  */
 bool
-gpusort_range_plan_find(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+gpusort_range_plan_find(const Plan *plan, bool partial, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
-	*ranges = (GpuSortRangePlan){0};
+	*ranges = (GpuSortRangePlan){.partial = partial};
 	bms_free(safety->used_params);
 	safety->used_params = NULL;
 	if (!find_ranges(plan, safety, ranges))

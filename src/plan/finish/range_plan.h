@@ -20,6 +20,7 @@ typedef struct GpuSortRangeColumn GpuSortRangeColumn;
 /* What is known of a plan that may run range by range. */
 typedef struct GpuSortRangePlan
 {
+	bool partial;                /* the rows are a partial plan's */
 	List *sorts;                 /* of CustomScan: the GpuSorts that it reads, over Gather or shared, in their order */
 	int ncolumns;                /* so many leading columns of all these sorts are the same below and here */
 	GpuSortRangeColumn *columns; /* and may part ranges */
@@ -35,6 +36,6 @@ typedef struct GpuSortRangePlan
 
 extern bool gpusort_is_gathered_sort(const Plan *plan);
 extern Oid *gpusort_range_key_types(const GpuSortRangePlan *ranges);
-extern bool gpusort_range_plan_find(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges);
+extern bool gpusort_range_plan_find(const Plan *plan, bool partial, GpuSortSafety *safety, GpuSortRangePlan *ranges);
 
 #endif /* GPUSORT_RANGE_PLAN_H */

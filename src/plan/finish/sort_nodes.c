@@ -51,46 +51,19 @@
 #include "plan/model/sort_time.h"
 #include "settings.h"
 
-/* Where in a statement's plans we are. */
-typedef struct Place
-{
-	PlannedStmt *stmt;
-	int last_node_id;   /* of the statement; 0: not known yet */
-	bool rescannable;   /* plans give the same rows when they are read again */
-	int processes;      /* that run the plan here */
-	const Limit *limit; /* above, which asks for the first rows alone; NULL: all are asked for */
-	bool foreign;       /* below another extension's node */
-	bool lifted;        /* between GpuSortOutput and the GpuSorts below it */
-	GpuSortDecisions *decisions;
-
-	/* of a Gather Merge right above, why it and the Sort were not replaced together; else NULL */
-	const char *merge_why_not;
-} Place;
-
-static void visit(Plan **link, void *arg);
-
-/* A number for a node that the plan did not have. */
-static int
-new_node_id(Place *place)
-{
-	if (place->last_node_id == 0)
-		place->last_node_id = gpusort_plan_last_node_id(place->stmt);
-	return ++place->last_node_id;
-}
-
 /*
  * Returns true if GpuSort is to do the work of sort, of so many rows in each process, of which PostgreSQL
  * merges the rows of so many processes, or none; ingest_processes share the ingest.  Else *why_not
  * gets the reason, if somebody wants it.
  */
 static bool
-is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_processes, const char **why_not)
+is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int ingest_processes, const char **why_not)
 {
 	const GpuSortCandidate candidate = {
 		.rows = rows,
 		.width = sort->plan.plan_width,
 		.processes = gpusort_force ? 1 : place->processes,
-		.tell = place->decisions != NULL,
+		.tell = place->finish->decisions != NULL,
 		.sort = sort,
 	};
 	GpuSortAdmission admission;
@@ -112,7 +85,7 @@ is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_proces
 
 		first = gpusort_limit_rows(place->limit->limitCount, place->limit->limitOffset, rows, &known);
 	}
-	time = gpusort_node_sort_time(place->stmt->rtable, sort, rows, &admission);
+	time = gpusort_node_sort_time(place->finish->stmt->rtable, sort, rows, &admission);
 	native =
 		gpusort_native_sort_time(sort->plan.plan_rows, sort->plan.plan_width, first, time.string_factor, time.in_order);
 	if (ingest_processes > 1)
@@ -129,7 +102,7 @@ is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_proces
 		gpusort_estimate_add(0, native - ours);
 		return true;
 	}
-	if (place->decisions != NULL)
+	if (place->finish->decisions != NULL)
 		*why_not = psprintf("it would take %.2f ms, PostgreSQL's sort %.2f ms%s (of the sort alone; "
 							"it is used where %.1f times its time and %.2f ms are less)%s",
 							ours / 1e6, native / 1e6, emitted < rows ? " for the rows that LIMIT asks for" : "",
@@ -179,7 +152,7 @@ make_ingest(const Plan *model, List *sort_columns, Plan *partial)
 
 /* GpuSort in the place of a Gather Merge and the Sort below it. */
 static Plan *
-replace_gather_merge(Place *place, GatherMerge *merge)
+replace_gather_merge(const GpuSortPlanPlace *place, GatherMerge *merge)
 {
 	Plan *plan = &merge->plan;
 	Sort *sort = (Sort *) outerPlan(merge);
@@ -191,7 +164,7 @@ replace_gather_merge(Place *place, GatherMerge *merge)
 	gather->plan.type = T_Gather;
 	gather->plan.plan_rows = 0;
 	gather->plan.initPlan = NIL;
-	gather->plan.plan_node_id = new_node_id(place);
+	gather->plan.plan_node_id = gpusort_finish_node_id(place->finish);
 	gather->plan.lefttree = make_ingest(&sort->plan, gpusort_plan_pack(sort), partial);
 	gather->num_workers = merge->num_workers;
 	gather->rescan_param = merge->rescan_param;
@@ -208,20 +181,20 @@ replace_gather_merge(Place *place, GatherMerge *merge)
  * sorted by.  Returns false if that is the leader's alone.
  */
 static bool
-project_below(Place *place, Gather *gather)
+project_below(const GpuSortPlanPlace *place, Gather *gather)
 {
 	Plan *partial = outerPlan(gather);
 	Result *result = gpusort_plan_project(partial, gather->plan.targetlist, 0);
-	GpuSortSafety safety;
+	GpuSortSafety *safety = &place->finish->safety;
 
-	gpusort_safety_init(&safety, place->stmt);
-	if (!gpusort_safety_of_node(&safety, &result->plan))
+	safety->used_params = NULL;
+	if (!gpusort_safety_of_node(safety, &result->plan))
 		return false;
-	result->plan.plan_node_id = new_node_id(place);
+	result->plan.plan_node_id = gpusort_finish_node_id(place->finish);
 	result->plan.plan_width = gather->plan.plan_width;
-	result->plan.allParam = bms_union(partial->allParam, safety.used_params);
-	result->plan.extParam = bms_union(partial->extParam, safety.used_params);
-	gather->initParam = bms_union(gather->initParam, safety.used_params);
+	result->plan.allParam = bms_union(partial->allParam, safety->used_params);
+	result->plan.extParam = bms_union(partial->extParam, safety->used_params);
+	gather->initParam = bms_union(gather->initParam, safety->used_params);
 	gather->plan.targetlist = gpusort_plan_columns(&result->plan, list_length(result->plan.targetlist));
 	gather->plan.lefttree = &result->plan;
 	return true;
@@ -229,7 +202,7 @@ project_below(Place *place, Gather *gather)
 
 /* GpuSortIngest below the Gather that a GpuSort reads from, if there is one without. */
 static void
-add_ingest(Place *place, CustomScan *scan)
+add_ingest(const GpuSortPlanPlace *place, CustomScan *scan)
 {
 	Plan *gather = outerPlan(scan);
 	Plan *ingest;
@@ -239,7 +212,7 @@ add_ingest(Place *place, CustomScan *scan)
 		(!gpusort_plan_passes_rows_on(gather) && !project_below(place, (Gather *) gather)))
 		return;
 	ingest = make_ingest(gather, copyObject(scan->custom_private), outerPlan(gather));
-	ingest->plan_node_id = new_node_id(place);
+	ingest->plan_node_id = gpusort_finish_node_id(place->finish);
 	ingest->initPlan = NIL;
 	ingest->extParam = outerPlan(ingest)->extParam;
 	ingest->allParam = outerPlan(ingest)->allParam;
@@ -258,21 +231,14 @@ replace_sort(Sort *sort)
  * A merge join can have a Material over the Sort of its inner side, because rows
  * that were sorted on disk are slow to go back to.  GpuSort's are not.
  */
-static void
-drop_material(Plan **inner)
+void
+gpusort_merge_join_drop_material(MergeJoin *join)
 {
-	Plan *plan = *inner;
+	Plan *plan = innerPlan(join);
 
 	if (IsA(plan, Material) && gpusort_plan_is(outerPlan(plan), &gpusort_scan_methods) && plan->initPlan == NIL &&
 		gpusort_plan_passes_rows_on(plan))
-		*inner = outerPlan(plan);
-}
-
-static bool
-is_ours(const Plan *plan)
-{
-	return gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods) ||
-		gpusort_plan_is(plan, &gpusort_exchange_scan_methods) || gpusort_plan_is(plan, &gpusort_output_scan_methods);
+		innerPlan(join) = outerPlan(plan);
 }
 
 /* Sets *found, a bool, if the plan gives this process a part of the rows, which depends on what others have had. */
@@ -292,7 +258,7 @@ find_part(Plan **link, void *found)
  * are those of all processes: up to 17 PostgreSQL leaves the leader's out of account.
  */
 static void
-consider_gather_merge(Place *place, Plan **link, const char **why_not)
+consider_gather_merge(const GpuSortPlanPlace *place, Plan **link, const char **why_not)
 {
 	GatherMerge *merge = (GatherMerge *) *link;
 	Sort *sort = (Sort *) outerPlan(merge);
@@ -305,19 +271,19 @@ consider_gather_merge(Place *place, Plan **link, const char **why_not)
 
 /* Puts GpuSort in the place of a Sort, or says why not. */
 static void
-consider_sort(Place *place, Plan **link)
+consider_sort(const GpuSortPlanPlace *place, Plan **link)
 {
 	Sort *sort = (Sort *) *link;
 	const char *why_not;
 
 	if (place->foreign)
-		gpusort_decide_left(place->decisions, &sort->plan, "another extension's node is right above it");
-	else if (place->lifted)
-		gpusort_decide_left(place->decisions, &sort->plan, GPUSORT_WHY_SORTED_BY_RANGE);
+		gpusort_decide_left(place->finish->decisions, &sort->plan, "another extension's node is right above it");
+	else if (place->in_ranges)
+		gpusort_decide_left(place->finish->decisions, &sort->plan, GPUSORT_WHY_SORTED_BY_RANGE);
 	else if (!gpusort_plan_passes_rows_on(&sort->plan))
-		gpusort_decide_left(place->decisions, &sort->plan, "its columns are not those of the plan below it");
+		gpusort_decide_left(place->finish->decisions, &sort->plan, "its columns are not those of the plan below it");
 	else if (!is_worth_it(place, sort, sort->plan.plan_rows, 1, &why_not))
-		gpusort_decide_refused(place->decisions, &sort->plan,
+		gpusort_decide_refused(place->finish->decisions, &sort->plan,
 							   place->merge_why_not != NULL ? place->merge_why_not : why_not);
 	else
 		*link = replace_sort(sort);
@@ -325,11 +291,11 @@ consider_sort(Place *place, Plan **link)
 
 /* Says of sorts that gpusort does not touch why. */
 static void
-consider_others(Place *place, Plan *plan)
+consider_others(const GpuSortPlanPlace *place, Plan *plan)
 {
 	if (IsA(plan, IncrementalSort))
 		gpusort_decide_left(
-			place->decisions, plan,
+			place->finish->decisions, plan,
 			"the rows come in order by the first of its columns, and the rest is sorted in small parts");
 	else if (IsA(plan, Agg))
 	{
@@ -338,7 +304,7 @@ consider_others(Place *place, Plan *plan)
 		foreach(cell, ((Agg *) plan)->chain)
 		{
 			if (outerPlan(lfirst(cell)) != NULL)
-				gpusort_decide_left(place->decisions, plan,
+				gpusort_decide_left(place->finish->decisions, plan,
 									"the second and further sorts of grouping sets are no plan nodes");
 		}
 	}
@@ -346,7 +312,7 @@ consider_others(Place *place, Plan *plan)
 
 /* Settles what a GpuSort or GpuSortIngest that is there has to know of the plan below it. */
 static void
-settle(Place *place, CustomScan *scan)
+settle(const GpuSortPlanPlace *place, CustomScan *scan)
 {
 	bool is_sort = gpusort_plan_is(&scan->scan.plan, &gpusort_scan_methods);
 	bool part = false;
@@ -357,74 +323,28 @@ settle(Place *place, CustomScan *scan)
 	/* A part is not there again when the process reads its plan again alone. */
 	if (is_sort)
 		gpusort_plan_each_child(&scan->scan.plan, find_part, &part);
-	gpusort_plan_set_rescannable(scan, place->rescannable && !part);
-}
-
-/* Looks at a plan, and puts another in its place. */
-static void
-visit(Plan **link, void *arg)
-{
-	Place place = *(Place *) arg;
-	Plan *plan = *link;
-	const char *merge_why_not = NULL;
-
-	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort) && !place.foreign && gpusort_plan_passes_rows_on(plan) &&
-		gpusort_plan_passes_rows_on(outerPlan(plan)))
-		consider_gather_merge(&place, link, &merge_why_not);
-	else if (IsA(plan, Sort))
-		consider_sort(&place, link);
-	else
-		consider_others(&place, plan);
-
-	plan = *link;
-	place.merge_why_not = merge_why_not;
-	if (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods))
-		settle(&place, (CustomScan *) plan);
-
-	/* What holds for the plans below */
-	switch (nodeTag(plan))
-	{
-		case T_Limit:
-			place.limit = NULL;
-			if (((Limit *) plan)->limitCount != NULL && ((Limit *) plan)->limitOption == LIMIT_OPTION_COUNT)
-				place.limit = (Limit *) plan;
-			break;
-		case T_Append:
-		case T_MergeAppend:
-		case T_Result:
-			break; /* these pass a bound on */
-		case T_SubqueryScan:
-			if (plan->qual != NIL)
-				place.limit = NULL;
-			break;
-		case T_Gather:
-			place.processes = ((Gather *) plan)->num_workers + 1;
-			break;
-		case T_GatherMerge:
-			place.processes = ((GatherMerge *) plan)->num_workers + 1;
-			break;
-		case T_ForeignScan:
-			return; /* what is below is for rechecks of single rows */
-		default:
-			place.limit = NULL;
-	}
-	place.foreign = IsA(plan, CustomScan) && !is_ours(plan);
-	if (IsA(plan, CustomScan))
-		place.lifted = gpusort_plan_is(plan, &gpusort_output_scan_methods);
-	gpusort_plan_each_child(plan, visit, &place);
-	if (IsA(plan, MergeJoin))
-		drop_material(&plan->righttree);
-	((Place *) arg)->last_node_id = place.last_node_id;
+	gpusort_plan_set_rescannable(scan, place->finish->rescannable && !part);
 }
 
 /*
- * Changes the plans of a statement as the head of this file says; rescannable is
- * whether they give the same rows, and do nothing more, when they are read again.
+ * Puts GpuSort in the place of a plan, if it is a Sort, or a Gather Merge over one, and that is worth it.  place gets
+ * what is to be known below.
  */
 void
-gpusort_sort_nodes_replace(PlannedStmt *stmt, bool rescannable, GpuSortDecisions *decisions)
+gpusort_sort_node_replace(GpuSortPlanPlace *place, Plan **link)
 {
-	Place place = {.stmt = stmt, .rescannable = rescannable, .processes = 1, .decisions = decisions};
+	Plan *plan = *link;
+	const char *merge_why_not = NULL;
 
-	gpusort_plan_each_of_statement(stmt, visit, &place);
+	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort) && !place->foreign && gpusort_plan_passes_rows_on(plan) &&
+		gpusort_plan_passes_rows_on(outerPlan(plan)))
+		consider_gather_merge(place, link, &merge_why_not);
+	else if (IsA(plan, Sort))
+		consider_sort(place, link);
+	else
+		consider_others(place, plan);
+	place->merge_why_not = merge_why_not;
+	plan = *link;
+	if (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods))
+		settle(place, (CustomScan *) plan);
 }

@@ -10,8 +10,9 @@
 
 #include "compat.h"
 
-#include "plan/decisions.h"
+#include "plan/finish/finish.h"
 
-extern void gpusort_sort_nodes_replace(PlannedStmt *stmt, bool rescannable, GpuSortDecisions *decisions);
+extern void gpusort_sort_node_replace(GpuSortPlanPlace *place, Plan **link);
+extern void gpusort_merge_join_drop_material(MergeJoin *join);
 
 #endif /* GPUSORT_SORT_NODES_H */

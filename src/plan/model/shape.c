@@ -218,3 +218,10 @@ gpusort_window_again_time(const GpuSortWindowNeeds *needs, double rows)
 		return 0;
 	return rows * (gpusort_constant(GPUSORT_TIME_EMIT_ROW, gpusort_sorts_on_cuda()) + transition_time(&aggregates));
 }
+
+/* How many processes' work the planner counts on below a Gather: costsize.c's get_parallel_divisor. */
+double
+gpusort_plan_processes(int workers)
+{
+	return workers + (parallel_leader_participation ? Max(1.0 - 0.3 * workers, 0) : 0);
+}

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shape.h
- *	  What the model of time asks of a node, of a path (path_time.c) or of a finished plan (plan_time.c).
+ *	  What the model of time asks of a node, of a path (path_time.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -72,6 +72,7 @@ extern double gpusort_time_in_ranges(double above, double rows, double processes
 extern double gpusort_time_of_part(double above, double processes);
 extern double gpusort_start_time(int workers);
 extern double gpusort_range_processes(int workers);
+extern double gpusort_plan_processes(int workers);
 extern double gpusort_crowd(int workers);
 extern GpuSortNodeKind gpusort_window_kind(const GpuSortWindowNeeds *needs, GpuSortAggregates *aggregates);
 extern double gpusort_window_again_time(const GpuSortWindowNeeds *needs, double rows);

@@ -283,7 +283,7 @@ gpusort_joined_ranges_path(PlannerInfo *root, JoinPath *native)
  * been made already, gives its rows in another order than that of the groups.
  *
  * Where rows are to be sorted for the groups alone, groups that are whole in all processes take less time, which no
- * Finalize has to combine (lift.c): for that there is no path here.
+ * Finalize has to combine (finish/ranges.c): for that there is no path here.
  */
 Path *
 gpusort_grouped_ranges_path(PlannerInfo *root, const AggPath *native, bool ordered)

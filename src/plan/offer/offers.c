@@ -45,8 +45,10 @@
 #include "plan/model/shape.h"
 #include "plan/model/sort_time.h"
 #include "plan/offer/choice.h"
+#include "plan/offer/exchange_paths.h"
 #include "plan/offer/join_paths.h"
 #include "plan/offer/ordered_aggregates.h"
+#include "plan/offer/partial_sets.h"
 #include "plan/offer/path_time.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
@@ -202,6 +204,9 @@ place_below(const GpuSortPathPlace *place, const Path *path, int link)
 		case T_AggPath:
 			below.ordered = ((const AggPath *) path)->aggstrategy != AGG_HASHED;
 			break;
+		case T_CustomPath:
+			below.ordered = !gpusort_path_is_groups(path);
+			break;
 		case T_LimitPath:
 		case T_LockRowsPath:
 		case T_ModifyTablePath:
@@ -292,6 +297,14 @@ with_children(const GpuSortPathPlace *place, Path *path)
 		Path *taken = take(&below, input);
 
 		return taken == input ? path : gpusort_path_over(path, taken);
+	}
+	if (gpusort_path_is_groups(path))
+	{
+		const GpuSortPathPlace below = place_below(place, path, 0);
+		Path *rows = gpusort_groups_path_child(path);
+		Path *taken = take(&below, rows);
+
+		return taken == rows ? path : gpusort_groups_path_over(path, taken);
 	}
 	for (int i = 0; i < 2; i++)
 	{
@@ -419,9 +432,10 @@ choose(const GpuSortPathPlace *place, Path *path, const RelOffers *of_rel, const
 	Path *taken = with_children(place, path);
 	const bool joins = IsA(taken, HashPath) || IsA(taken, MergePath);
 	const bool sorts = IsA(taken, SortPath) || IsA(taken, GatherMergePath);
+	Path *groups = gpusort_sets_of_groups_path(place->root, taken);
 	GpuSortChoice choice;
 
-	if (of_rel == NULL && of_order == NULL && !joins && !sorts)
+	if (of_rel == NULL && of_order == NULL && !joins && !sorts && groups == NULL)
 		return taken;
 	choice = gpusort_choice_begin(place, path, taken);
 	choice.forced = gpusort_force && (of_order != NULL || sorts || gpusort_path_sorts_for_aggregates(place->root, taken));
@@ -434,6 +448,8 @@ choose(const GpuSortPathPlace *place, Path *path, const RelOffers *of_rel, const
 		gpusort_choice_compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_GATHERED));
 		gpusort_choice_compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_SERIAL));
 	}
+	choice.forced |= gpusort_force && groups != NULL;
+	gpusort_choice_compete(&choice, groups);
 	taken = gpusort_choice_end(&choice);
 	if (taken == choice.native && IsA(taken, MergePath) && place->root->parse->commandType == CMD_SELECT)
 		return with_sorted_sides(place, taken);
@@ -564,8 +580,8 @@ saved_time(const GpuSortPathPlace *place, Path *native, Path *taken)
 }
 
 /*
- * Puts offers into their places in the paths of a query, which has all of them, and settles what runs by ranges: the
- * plans of these paths run so.
+ * Puts offers into their places in the paths of a query, which has all of them, and GpuSortExchange above what runs by
+ * ranges.
  */
 void
 gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
@@ -597,18 +613,19 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 		lfirst(cell) = take(&place, path);
 		if (is_cte(root))
 			lfirst(cell) = in_order_of(root, path, lfirst(cell));
-		if (lfirst(cell) != path)
-			gpusort_path_note_ranges(root, lfirst(cell), place.first);
 		if (cheapest == NULL || path->total_cost < cheapest->total_cost)
 		{
 			cheapest = path;
 			taken = lfirst(cell);
 			chosen = place;
 		}
+		if (lfirst(cell) != path)
+		{
+			/* Paths can have sorts in common, which note this for one path after the other. */
+			gpusort_path_note_ranges(root, lfirst(cell), place.first);
+			lfirst(cell) = gpusort_with_exchanges(root, lfirst(cell));
+		}
 	}
-	/* Paths can have sorts in common: these are as the cheapest path says. */
-	if (taken != cheapest && list_length(final_rel->pathlist) > 1)
-		gpusort_path_note_ranges(root, taken, chosen.first);
 	if (gpusort_estimate_is_wanted() && cheapest != NULL)
 		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &gpusort_with_limits),
 							 saved_time(&chosen, cheapest, taken));

@@ -21,7 +21,7 @@
  *	        ...
  *
  * Each Agg has one row, and the joins, which have no condition, put them side by side.  The input is read as many
- * times.  Of what a Materialize reads it is known that nothing is to start over (lift.c).  In the finished plan the
+ * times.  What a Materialize reads never starts over, so it may run by ranges (path_time.c).  In the finished plan the
  * aggregates of each Agg are numbered anew (aggregate_numbers.c).
  *
  *-------------------------------------------------------------------------

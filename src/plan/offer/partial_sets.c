@@ -6,8 +6,8 @@
  * Where one of the sets, the finest, has the columns of all others, these can be made of its groups.  If they are far
  * fewer than the rows, all sets are offered so: each process hashes its rows into the groups of the finest set, and the
  * leader these into all sets.  PostgreSQL's paths know no such plan.  So the path is one of all sets over a Gather of
- * the rows, and right as it is; in the finished plan processes group the rows (plan/finish/partial_groups.c), and its
- * time is taken to be that of the finished plan where that will be so (gpusort_sets_are_split, by the same rules).
+ * groups, which are a path of ours (GpuSortGroupsPath), and the finished plan has an Agg in its place
+ * (plan/finish/partial_groups.c).  The same is offered where PostgreSQL's own path has all sets over a Gather of rows.
  *
  * If they are many, as those of ROLLUP (few, some, many), sets are computed apart, and others, which have fewer groups,
  * as above, beside them (sets_apart.c).
@@ -112,23 +112,45 @@ aggregates_are_partial(PlannerInfo *root)
 	return true;
 }
 
-/* Returns true if a path's sets will be made of groups that processes have made; *groups: of the finest set. */
-bool
-gpusort_sets_are_split(PlannerInfo *root, const GroupingSetsPath *path, double *groups)
+/*
+ * Makes the sets of a path read the groups that processes make of their rows of a partial path, so many rows of all
+ * processes.  false: they cannot be made of groups.
+ */
+static bool
+read_groups(PlannerInfo *root, GroupingSetsPath *path, Path *partial, double rows)
 {
 	const GroupingSetData *finest;
+	Path *groups;
 
-	if (!gpusort_parallel_output || !IsA(path->subpath, GatherPath) ||
-		((const GatherPath *) path->subpath)->single_copy || !aggregates_are_partial(root))
+	if (!gpusort_parallel_output || !enable_hashagg || !aggregates_are_partial(root))
 		return false;
 	finest = finest_of(gpusort_sets_of(path));
-	if (finest == NULL)
-		return false;
-	if (!grouping_is_hashable(gpusort_set_clauses(root, finest)) ||
+	if (finest == NULL || !grouping_is_hashable(gpusort_set_clauses(root, finest)) ||
 		gpusort_reads_ungrouped(root, path->path.pathtarget, path->qual))
 		return false;
-	*groups = finest->numGroups;
+	groups = gpusort_groups_path(path->path.parent, partial, finest->numGroups,
+								 gpusort_aggregates_of(root, path->path.pathtarget, path->qual), path->transitionSpace);
+	if (partial->rows > 0)
+		rows *= groups->rows / partial->rows;
+	path->subpath = (Path *) create_gather_path(root, path->path.parent, groups, groups->pathtarget, NULL, &rows);
 	return true;
+}
+
+/* Returns PostgreSQL's path of grouping sets over a Gather, of groups that processes make; NULL: it is none, or cannot. */
+Path *
+gpusort_sets_of_groups_path(PlannerInfo *root, const Path *path)
+{
+	const GroupingSetsPath *sets = (const GroupingSetsPath *) path;
+	const GatherPath *gather = (const GatherPath *) sets->subpath;
+	GroupingSetsPath *copy;
+
+	if (!IsA(sets, GroupingSetsPath) || !IsA(gather, GatherPath) || gather->single_copy ||
+		gather->subpath->parallel_workers == 0 || gpusort_path_is_groups(gather->subpath) ||
+		!equal(gather->path.pathtarget->exprs, gather->subpath->pathtarget->exprs))
+		return NULL;
+	copy = makeNode(GroupingSetsPath);
+	*copy = *sets;
+	return read_groups(root, copy, gather->subpath, gather->path.rows) ? &copy->path : NULL;
 }
 
 /* Each of the sets by hashing, but empty ones, which are a group each: those come last. */
@@ -158,7 +180,10 @@ hashed_rollups(PlannerInfo *root, List *sets)
 	return empty->gsets != NIL ? lappend(rollups, empty) : rollups;
 }
 
-/* A path of these sets over a Gather of the rows, with the other path's columns and conditions; NULL: there is none. */
+/*
+ * Returns a path of these sets, over groups that processes make, with the other path's columns and conditions; NULL if
+ * there is none.
+ */
 static Path *
 gathered_sets(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, const GroupingSetsPath *like,
 			  List *sets, PathTarget *target, List *having)
@@ -166,8 +191,6 @@ gathered_sets(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *inpu
 	const Path *input = input_rel->cheapest_total_path;
 	GroupingSetsPath *path = makeNode(GroupingSetsPath);
 	Path *partial;
-	double rows;
-	double groups;
 	ListCell *cell;
 
 	if (!enable_hashagg || !MAY_GATHER(input_rel) || input_rel->partial_pathlist == NIL || input == NULL)
@@ -175,9 +198,7 @@ gathered_sets(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *inpu
 	partial = linitial(input_rel->partial_pathlist);
 	if (!partial->parallel_safe || !equal(partial->pathtarget->exprs, input->pathtarget->exprs))
 		return NULL;
-	rows = input->rows;
 	*path = *like;
-	path->subpath = (Path *) create_gather_path(root, grouped_rel, partial, partial->pathtarget, NULL, &rows);
 	path->rollups = hashed_rollups(root, sets);
 	path->aggstrategy = llast_node(RollupData, path->rollups)->is_hashed ? AGG_HASHED : AGG_MIXED;
 	path->qual = having;
@@ -187,10 +208,12 @@ gathered_sets(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *inpu
 	path->path.rows = 0;
 	foreach(cell, path->rollups)
 		path->path.rows += lfirst_node(RollupData, cell)->numGroups;
+	if (!read_groups(root, path, partial, input->rows))
+		return NULL;
 	path->path.startup_cost = path->subpath->total_cost;
 	path->path.total_cost = path->subpath->total_cost + like->path.total_cost - like->subpath->total_cost;
 	INHERIT_DISABLED_NODES(&path->path, path->subpath);
-	return gpusort_sets_are_split(root, path, &groups) ? &path->path : NULL;
+	return &path->path;
 }
 
 /*

@@ -15,7 +15,7 @@
 extern List *gpusort_sets_of(const GroupingSetsPath *path);
 extern List *gpusort_set_clauses(PlannerInfo *root, const GroupingSetData *set);
 extern double gpusort_sets_fewest_groups(const GroupingSetsPath *path);
-extern bool gpusort_sets_are_split(PlannerInfo *root, const GroupingSetsPath *path, double *groups);
+extern Path *gpusort_sets_of_groups_path(PlannerInfo *root, const Path *path);
 extern Path *gpusort_partial_sets_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 									   const GroupingSetsPath *like);
 extern Path *gpusort_other_sets_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,

@@ -12,7 +12,7 @@
  * What is above a GpuSort with parallel ingest can run by ranges, in all processes: so the time of such a path has two
  * parts, until the rows are in order and above that, of which the second is divided.  A node may run by ranges if it
  * groups by the sort's first column and its expressions are parallel safe (node_kinds.c).  It does if that takes less
- * time, and the plan follows: the path's GpuSorts get the number of nodes that do (gpusort_path_note_ranges).
+ * time: the path's GpuSorts note what does (gpusort_path_note_ranges), for exchange_paths.c.
  *
  * Below a Gather all times and rows are those of one process of several.  Where these share ranges of sorted rows (a
  * GpuSortOutput) the order is what all wait for, and the rest each does for its part; the Gather above counts what
@@ -67,7 +67,7 @@ typedef struct Estimate
 	/* What the path is to compute in place of its own columns; NULL: these */
 	const PathTarget *projected;
 	List *sorted_by; /* what it is to compute beside them, for a sort right above */
-	bool note;       /* how many nodes run by ranges, in the GpuSorts below them */
+	bool note;       /* what runs by ranges, in the GpuSorts below it */
 } Estimate;
 
 static GpuSortParts path_time(const Estimate *estimate, const Path *path);
@@ -104,23 +104,6 @@ kept_time(const Estimate *estimate, const Path *path)
 	return input_time(&once, path);
 }
 
-/* Returns what is sorted by and is no column of a path, so that the plan below the sort computes it. */
-static List *
-missing_columns(const Path *path, List *pathkeys)
-{
-	List *missing = NIL;
-	ListCell *cell;
-
-	foreach(cell, pathkeys)
-	{
-		const PathKey *key = lfirst_node(PathKey, cell);
-
-		if (gpusort_path_key_columns(path, key) == 0)
-			missing = lappend(missing, linitial_node(EquivalenceMember, key->pk_eclass->ec_members)->em_expr);
-	}
-	return missing;
-}
-
 /* The same for a sort, which has the path compute what it is sorted by. */
 static GpuSortParts
 sorted_time(const Estimate *estimate, const Path *path, List *pathkeys)
@@ -130,13 +113,13 @@ sorted_time(const Estimate *estimate, const Path *path, List *pathkeys)
 	once.first = -1;
 	once.limited = once.repeated = false;
 	once.projected = NULL;
-	once.sorted_by = missing_columns(path, pathkeys);
+	once.sorted_by = gpusort_path_missing_columns(path, pathkeys);
 	return path_time(&once, path);
 }
 
 /* Returns true if what a path does may run in all processes that share the rows below it. */
 static bool
-may_lift(const Estimate *estimate, const Path *path, const GpuSortParts *below)
+may_share(const Estimate *estimate, const Path *path, const GpuSortParts *below)
 {
 	return gpusort_path_may_run_by_ranges(estimate->root, path, below->range_key, below->shared) &&
 		(estimate->projected == NULL ||
@@ -227,10 +210,14 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 					  gpusort_path_group_time(estimate->root, kind, path->subpath, time.rows, groups, skew.frequent,
 											  path->transitionSpace, &shape),
 					  mode ? groups : rows_of_groups(&path->path, path->numGroups, groups),
-					  mode || combines || may_lift(estimate, &path->path, &time), true);
+					  mode || combines || may_share(estimate, &path->path, &time), true);
 	if (combines)
+	{
+		time.in_parts = true;
 		gpusort_parts_end(&time);
+	}
 	/* The first of the values by how many rows they have (finish/mode.c) */
+	time.in_parts |= mode;
 	if (mode)
 		gpusort_parts_add(&time, gpusort_native_sort_time(groups, path->subpath->pathtarget->width, 1, 1, false), 1, false,
 						  true);
@@ -247,7 +234,7 @@ unique_time(const Estimate *estimate, const Path *path, const Path *below)
 	gpusort_parts_largest(&time, skew.largest);
 	gpusort_parts_add(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows),
 					  more_groups(estimate, path->rows * skew.more, time.rows),
-					  may_lift(estimate, path, &time), true);
+					  may_share(estimate, path, &time), true);
 	return time;
 }
 
@@ -258,23 +245,20 @@ gather_time(const Estimate *estimate, const Path *path, const Path *below, GpuSo
 								  below->rows > 0 ? path->rows / below->rows : 1, kind);
 }
 
-/* The groups that processes make of their rows, for grouping sets over a Gather of these. */
+/* The groups that a process makes of its rows, for grouping sets. */
 static GpuSortParts
-partial_groups_time(const Estimate *estimate, const GroupingSetsPath *path, double estimated)
+partial_groups_time(const Estimate *estimate, const GpuSortGroupsPath *path)
 {
-	const Path *gather = path->subpath;
-	const Path *rows = ((const GatherPath *) gather)->subpath;
+	const Path *rows = gpusort_groups_path_child(&path->custom.path);
 	GpuSortParts time = input_time(estimate, rows);
-	double groups = more_groups(estimate, estimated, time.rows);
-	List *aggregates = gpusort_aggregates_of(estimate->root, path->path.pathtarget, path->qual);
-	const GpuSortAggregates shape = gpusort_aggregates_shape(estimate->root, aggregates, rows, groups > 1, NULL);
+	double groups = more_groups(estimate, path->groups, time.rows);
+	const GpuSortAggregates shape = gpusort_aggregates_shape(estimate->root, path->aggregates, rows, groups > 1, NULL);
 
 	gpusort_parts_add(&time,
 					  gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, rows, time.rows, groups, 0,
-											  path->transitionSpace, &shape),
+											  path->transition_space, &shape),
 					  groups, false, true);
-	return gpusort_parts_gathered(time, rows->parallel_workers, rows->rows > 0 ? gather->rows / rows->rows : 1,
-								  GPUSORT_NODE_GATHER);
+	return time;
 }
 
 static GpuSortParts
@@ -282,22 +266,10 @@ grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 {
 	GpuSortParts time = stream_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->path.rows, time.rows);
-	double work = gpusort_path_sets_time(estimate->root, path, time.rows, estimate->guess->groups);
-	double finest;
 
 	time.processes = Min(time.processes, more_groups(estimate, gpusort_sets_fewest_groups(path), time.rows));
-	if (gpusort_sets_are_split(estimate->root, path, &finest))
-	{
-		GpuSortParts parts = partial_groups_time(estimate, path, finest);
-		double rest = gpusort_path_sets_time(estimate->root, path, parts.rows, estimate->guess->groups);
-
-		if (gpusort_parts_total(&parts) + rest < gpusort_parts_total(&time) + work)
-		{
-			time = parts;
-			work = rest;
-		}
-	}
-	gpusort_parts_add(&time, work, groups, may_lift(estimate, &path->path, &time), true);
+	gpusort_parts_add(&time, gpusort_path_sets_time(estimate->root, path, time.rows, estimate->guess->groups), groups,
+					  may_share(estimate, &path->path, &time), true);
 	return time;
 }
 
@@ -307,19 +279,19 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 	const GpuSortWindowNeeds needs = gpusort_window_path_needs(path);
 	GpuSortParts time = stream_time(estimate, path->subpath);
 	GpuSortShape shape = {.kind = GPUSORT_NODE_WINDOW, .rows = time.rows};
-	bool lifted = may_lift(estimate, &path->path, &time);
+	bool shared = may_share(estimate, &path->path, &time);
 
 	if (gpusort_path_is_sort(path->subpath))
 		shape.kind = gpusort_window_kind(&needs, &shape.aggregates);
-	if (lifted && path->winclause->partitionClause == NIL)
+	if (shared && path->winclause->partitionClause == NIL)
 	{
 		time.again = gpusort_window_again_time(&needs, time.rows);
-		lifted = !estimate->limited || time.again == 0 || gpusort_force;
-		if (!lifted)
+		shared = !estimate->limited || time.again == 0 || gpusort_force;
+		if (!shared)
 			gpusort_parts_note_alone(&time, GPUSORT_ALONE_LIMIT);
 	}
 	time.goes_on |= path->winclause->partitionClause == NIL;
-	gpusort_parts_add(&time, gpusort_node_time(&shape), path->path.rows, lifted, true);
+	gpusort_parts_add(&time, gpusort_node_time(&shape), path->path.rows, shared, true);
 	return time;
 }
 
@@ -328,7 +300,7 @@ static GpuSortParts
 both_sides_time(const Estimate *estimate, const Path *path, GpuSortParts outer, const GpuSortParts *inner, double work,
 				bool same_keys)
 {
-	if (!same_keys || outer.goes_on || inner->goes_on || !may_lift(estimate, path, &outer))
+	if (!same_keys || outer.goes_on || inner->goes_on || !may_share(estimate, path, &outer))
 		return (GpuSortParts){
 			.rows = path->rows,
 			.before = gpusort_parts_total(&outer) + gpusort_parts_total(inner),
@@ -423,7 +395,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0, 0,
 										 NULL)
 			   : gpusort_rows_time(GPUSORT_NODE_SETOP, time.rows),
-		path->path.rows, may_lift(estimate, &path->path, &time), true);
+		path->path.rows, may_share(estimate, &path->path, &time), true);
 	return time;
 #else
 	GpuSortParts left = input_time(estimate, path->leftpath);
@@ -441,20 +413,27 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 #endif
 }
 
-/* PostgreSQL's sort; an incremental one has small parts to sort. */
+/* PostgreSQL's sort of what takes this time below; an incremental one has small parts to sort. */
 static GpuSortParts
-sort_time(const Estimate *estimate, const Path *path, const Path *below, int presorted)
+native_sort_time(const Estimate *estimate, const Path *path, const Path *below, GpuSortParts time, int presorted)
 {
-	GpuSortParts time = sorted_time(estimate, below, path->pathkeys);
 	double work = gpusort_path_native_sort_time(estimate->root, path->pathkeys, below, time.rows, estimate->first);
 
 	if (presorted > 0)
 		work = Min(work, gpusort_cost_time((path->total_cost - below->total_cost)));
 	gpusort_parts_add(&time, work, below->rows > 0 ? path->rows * time.rows / below->rows : path->rows,
-					  may_lift(estimate, path, &time), false);
+					  may_share(estimate, path, &time), false);
 	if (estimate->first >= 0)
 		time.rows = Min(time.rows, estimate->first);
 	return time;
+}
+
+static GpuSortParts
+sort_time(const Estimate *estimate, const Path *path, const Path *below, int presorted)
+{
+	GpuSortParts time = sorted_time(estimate, below, path->pathkeys);
+
+	return native_sort_time(estimate, path, below, time, presorted);
 }
 
 /* A sort whose rows all processes take in, each its part, and read by ranges, below a Gather. */
@@ -506,10 +485,12 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	double rows = path->custom.path.rows;
 	double first = path->verified || estimate->first < 0 ? rows : Min(estimate->first, rows);
 	GpuSortParts sorted = {.rows = rows, .processes = 1};
+	GpuSortParts by_range;
 	GpuSortAlone alone = estimate->repeated && !gpusort_force ? GPUSORT_ALONE_REPEATED : GPUSORT_ALONE_TIME;
 
 	if (path->shared)
 		return shared_sort_time(path, &time);
+	by_range = native_sort_time(estimate, &path->custom.path, input, time, 0);
 	if (estimate->first >= 0 && !path->verified)
 		sort = gpusort_sort_time_of_first(sort, rows, first);
 	sorted.before = gpusort_parts_total(&time) + sort.ingest * time.rows;
@@ -529,8 +510,17 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	}
 	if (estimate->note)
 	{
-		((GpuSortPath *) path)->range_nodes = 0;
+		((GpuSortPath *) path)->range_top = NULL;
+		((GpuSortPath *) path)->range_parts = false;
+		((GpuSortPath *) path)->by_range = false;
 		((GpuSortPath *) path)->alone = alone;
+	}
+	/* Where its input runs by ranges, it is faster that PostgreSQL sorts each of them, in all processes. */
+	if (by_range.range_key != NULL &&
+		(gpusort_force || gpusort_parts_total(&by_range) < gpusort_parts_total(&sorted)))
+	{
+		((GpuSortPath *) path)->by_range = estimate->note;
+		return by_range;
 	}
 	return sorted;
 }
@@ -621,7 +611,7 @@ over_time(const Estimate *estimate, const Path *path, const Path *below)
 		of_below.sorted_by = NIL;
 	time = path_time(&of_below, below);
 	gpusort_parts_add(&time, gpusort_cost_time(path->total_cost - below->total_cost),
-					  below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, may_lift(estimate, path, &time),
+					  below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, may_share(estimate, path, &time),
 					  false);
 	return time;
 }
@@ -656,7 +646,7 @@ subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 	time = path_time(&inside, path->subpath);
 	gpusort_parts_add(&time, gpusort_cost_time(path->path.total_cost - path->subpath->total_cost),
 					  path->subpath->rows > 0 ? path->path.rows * time.rows / path->subpath->rows : path->path.rows,
-					  !time.shared && may_lift(estimate, &path->path, &time), path->path.parent->baserestrictinfo != NIL);
+					  !time.shared && may_share(estimate, &path->path, &time), path->path.parent->baserestrictinfo != NIL);
 	if (time.range_key != NULL)
 		time.range_key = key_outside(estimate->root, path, time.range_key);
 	return time;
@@ -704,7 +694,7 @@ limit_time(const Estimate *estimate, const LimitPath *path)
 }
 
 static GpuSortParts
-path_time(const Estimate *estimate, const Path *path)
+kind_time(const Estimate *estimate, const Path *path)
 {
 	switch (nodeTag(path))
 	{
@@ -758,6 +748,8 @@ path_time(const Estimate *estimate, const Path *path)
 				return gpusort_time(estimate, (const GpuSortPath *) path);
 			if (gpusort_path_is_output(path))
 				return ranges_time(estimate, gpusort_output_path_child(path));
+			if (gpusort_path_is_groups(path))
+				return partial_groups_time(estimate, (const GpuSortGroupsPath *) path);
 			break;
 		default:
 			break;
@@ -765,9 +757,18 @@ path_time(const Estimate *estimate, const Path *path)
 	return other_time(estimate, path);
 }
 
+static GpuSortParts
+path_time(const Estimate *estimate, const Path *path)
+{
+	GpuSortParts time = kind_time(estimate, path);
+
+	if (time.range_key != NULL)
+		time.top = path;
+	return time;
+}
+
 /*
- * Notes in the GpuSorts of a path how many nodes above them run by ranges, if so many of the path's rows are wanted
- * (-1: all).
+ * Notes in the GpuSorts of a path what above them runs by ranges, if so many of the path's rows are wanted (-1: all).
  */
 void
 gpusort_path_note_ranges(PlannerInfo *root, const Path *path, double first)

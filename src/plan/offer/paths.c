@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * paths.c
- *	  The paths of GpuSort, GpuSortIngest and GpuSortOutput, and the plans made of them.
+ *	  The paths of GpuSort, GpuSortIngest and GpuSortOutput, and of groups, and the plans made of them.
  *
  * A CustomPath's child is a SortPath: from that, create_plan makes the finished
  * Sort plan, with its columns, operators and collations settled, of which the
@@ -15,6 +15,9 @@
  * A shared sort is GpuSort over a partial path, a partial path itself; GpuSortOutput is over what processes do with
  * ranges of such sorts' rows, below any Gather (ranges_path.c).
  *
+ * PostgreSQL has no path for groups that are parts of grouping sets.  So a path of ours stands for them, with their
+ * number of rows and their time; the finished plan has an Agg in the place of its node (finish/partial_groups.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "plan/offer/paths.h"
@@ -27,6 +30,7 @@
 #include "optimizer/paths.h"
 #include "plan/admission.h"
 #include "plan/model/shape.h"
+#include "plan/offer/path_tree.h"
 
 /*
  * Returns the columns of the plan below, for a node that passes its rows on.  setrefs.c looks for each of them in the
@@ -90,7 +94,7 @@ plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tl
 	Plan *plan = replace_sort(root, path, custom_plans, &gpusort_scan_methods);
 	const GpuSortPath *sort = (const GpuSortPath *) path;
 
-	gpusort_plan_set_range_nodes((CustomScan *) plan, sort->range_nodes, sort->alone);
+	gpusort_plan_set_alone((CustomScan *) plan, sort->alone);
 	return plan;
 }
 
@@ -101,20 +105,62 @@ plan_ingest_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	return replace_sort(root, path, custom_plans, &gpusort_ingest_scan_methods);
 }
 
-/* What a GpuSortOutput's columns refer to, and more, is settled when the plan is finished, too (partial_ranges.c). */
-static Plan *
-plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
+/* A CustomScan that passes the rows of the plan below it on. */
+static CustomScan *
+make_scan(Plan *child, const CustomScanMethods *methods)
 {
-	const GpuSortOutputInfo info = {.rescan_param = -1, .partial = true, .window = -1};
-	Plan *child = linitial(custom_plans);
 	CustomScan *scan = makeNode(CustomScan);
 
 	scan->scan.plan.targetlist = columns_passed_on(child);
 	scan->scan.plan.lefttree = child;
 	scan->custom_scan_tlist = copyObject(scan->scan.plan.targetlist);
-	scan->methods = &gpusort_output_scan_methods;
+	scan->methods = methods;
+	return scan;
+}
+
+/* What a GpuSortOutput's columns refer to, and more, is settled when the plan is finished, too (partial_ranges.c). */
+static Plan *
+plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
+{
+	const GpuSortOutputInfo info = {.rescan_param = -1, .partial = true, .window = -1};
+	CustomScan *scan = make_scan(linitial(custom_plans), &gpusort_output_scan_methods);
+
 	scan->custom_private = gpusort_output_plan_pack(&info);
 	return &scan->scan.plan;
+}
+
+/*
+ * GpuSortExchange over a Gather over GpuSortOutput, which is no partial path's.  The Gather's columns are those of
+ * GpuSortOutput, as these are its plan's.
+ */
+static Plan *
+plan_exchange_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
+{
+	const GpuSortOutputInfo info = {.rescan_param = -1, .window = -1};
+	Plan *gather = linitial(custom_plans);
+	CustomScan *output = castNode(CustomScan, outerPlan(gather));
+
+	output->custom_private = gpusort_output_plan_pack(&info);
+	gather->targetlist = columns_passed_on(&output->scan.plan);
+	return &make_scan(gather, &gpusort_exchange_scan_methods)->scan.plan;
+}
+
+static Node *
+refuse_to_run(CustomScan *scan)
+{
+	elog(ERROR, "%s is no node that runs", scan->methods->CustomName);
+}
+
+/* Stands where an Agg will be (partial_groups.c). */
+const CustomScanMethods gpusort_groups_scan_methods = {
+	.CustomName = "GpuSortGroups",
+	.CreateCustomScanState = refuse_to_run,
+};
+
+static Plan *
+plan_groups_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
+{
+	return &make_scan(linitial(custom_plans), &gpusort_groups_scan_methods)->scan.plan;
 }
 
 static const CustomPathMethods path_methods = {
@@ -130,6 +176,16 @@ static const CustomPathMethods ingest_path_methods = {
 static const CustomPathMethods output_path_methods = {
 	.CustomName = GPUSORT_OUTPUT_NODE_NAME,
 	.PlanCustomPath = plan_output_path,
+};
+
+static const CustomPathMethods exchange_path_methods = {
+	.CustomName = GPUSORT_EXCHANGE_NODE_NAME,
+	.PlanCustomPath = plan_exchange_path,
+};
+
+static const CustomPathMethods groups_path_methods = {
+	.CustomName = "GpuSortGroups",
+	.PlanCustomPath = plan_groups_path,
 };
 
 /* A path of one of the first two nodes over input, without its costs. */
@@ -185,6 +241,35 @@ gpusort_path_over(const Path *path, Path *input)
 	copy->custom.custom_paths = list_make1(sort);
 	copy->input = input;
 	return &copy->custom.path;
+}
+
+/* Returns a GpuSort of the same rows whose parts processes take in, each of its own of a partial path, and read by ranges. */
+Path *
+gpusort_path_in_ranges(const Path *path, Path *partial)
+{
+	GpuSortPath *copy = (GpuSortPath *) gpusort_path_over(path, partial);
+
+	copy->custom.path.parallel_aware = true;
+	copy->custom.path.parallel_safe = true;
+	copy->custom.path.parallel_workers = partial->parallel_workers;
+	copy->gathered = false;
+	copy->shared = true;
+	return &copy->custom.path;
+}
+
+/* Notes why one process runs what is above the GpuSorts below a path. */
+void
+gpusort_path_note_alone(Path *path, GpuSortAlone alone)
+{
+	GpuSortPathChildren children = gpusort_path_children(path);
+
+	if (gpusort_path_is_sort(path))
+		((GpuSortPath *) path)->alone = alone;
+	for (int i = 0; i < 2; i++)
+	{
+		if (children.links[i] != NULL)
+			gpusort_path_note_alone(*children.links[i], alone);
+	}
 }
 
 /*
@@ -286,6 +371,23 @@ gpusort_path_key_columns(const Path *path, const PathKey *key)
 	return columns;
 }
 
+/* Returns what is sorted by and is no column of a path, so that the plan below the sort computes it. */
+List *
+gpusort_path_missing_columns(const Path *path, List *pathkeys)
+{
+	List *missing = NIL;
+	ListCell *cell;
+
+	foreach(cell, pathkeys)
+	{
+		const PathKey *key = lfirst_node(PathKey, cell);
+
+		if (gpusort_path_key_columns(path, key) == 0)
+			missing = lappend(missing, linitial_node(EquivalenceMember, key->pk_eclass->ec_members)->em_expr);
+	}
+	return missing;
+}
+
 /* Returns true if the path's target has the columns that it is to be sorted by. */
 static bool
 has_sort_columns(const Path *path, List *pathkeys)
@@ -377,6 +479,23 @@ gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys)
 	return &sort->custom.path;
 }
 
+/* Fills in a partial path that so many workers run, of the rows of child; its costs and rows are child's. */
+static void
+fill_partial_path(CustomPath *path, RelOptInfo *rel, Path *child, int workers, const CustomPathMethods *methods)
+{
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = child->pathtarget;
+	path->path.parallel_safe = true;
+	path->path.parallel_workers = workers;
+	path->path.rows = child->rows;
+	INHERIT_DISABLED_NODES(&path->path, child);
+	path->path.startup_cost = child->startup_cost;
+	path->path.total_cost = child->total_cost;
+	path->custom_paths = list_make1(child);
+	path->methods = methods;
+}
+
 /*
  * Returns a partial path of GpuSortOutput for rel: of child, which so many workers run range by range, over shared
  * sorts. Its costs and rows are taken to be those of one process.
@@ -386,19 +505,72 @@ gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers
 {
 	CustomPath *path = makeNode(CustomPath);
 
-	path->path.pathtype = T_CustomScan;
-	path->path.parent = rel;
-	path->path.pathtarget = child->pathtarget;
+	fill_partial_path(path, rel, child, workers, &output_path_methods);
 	path->path.parallel_aware = true;
-	path->path.parallel_safe = true;
-	path->path.parallel_workers = workers;
-	path->path.rows = child->rows;
-	INHERIT_DISABLED_NODES(&path->path, child);
-	path->path.startup_cost = child->startup_cost;
-	path->path.total_cost = child->total_cost;
-	path->custom_paths = list_make1(child);
-	path->methods = &output_path_methods;
 	return &path->path;
+}
+
+/*
+ * Returns a path of GpuSortExchange for what so many workers do in ranges of sorted rows, over sorts in ranges; all are
+ * rows like those of whole, in its order and at its cost.  It belongs to no relation, whose conditions are evaluated
+ * below.
+ */
+Path *
+gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int workers)
+{
+	RelOptInfo *rel = fetch_upper_rel(root, UPPERREL_FINAL, NULL);
+	CustomPath *path = makeNode(CustomPath);
+	Path *output = gpusort_output_path(root, rel, child, workers);
+	double rows = 0; /* none comes up through the Gather */
+	Path *gather = (Path *) create_gather_path(root, rel, output, output->pathtarget, NULL, &rows);
+
+	gather->startup_cost = whole->startup_cost;
+	gather->total_cost = whole->total_cost;
+	fill_partial_path(path, rel, gather, 0, &exchange_path_methods);
+	path->path.parallel_safe = false;
+	path->path.rows = whole->rows;
+	path->path.pathkeys = whole->pathkeys;
+	return &path->path;
+}
+
+/*
+ * Returns a partial path of the groups that each process makes of its rows of a partial path: so many at most, with the
+ * states of these aggregates, for grouping sets.  Its columns are those of the rows.
+ */
+Path *
+gpusort_groups_path(RelOptInfo *rel, Path *partial, double groups, List *aggregates, uint64 transition_space)
+{
+	GpuSortGroupsPath *path = (GpuSortGroupsPath *) newNode(sizeof(GpuSortGroupsPath), T_CustomPath);
+
+	fill_partial_path(&path->custom, rel, partial, partial->parallel_workers, &groups_path_methods);
+	path->custom.path.rows = Min(groups, partial->rows);
+	path->groups = groups;
+	path->aggregates = aggregates;
+	path->transition_space = transition_space;
+	return &path->custom.path;
+}
+
+/* Returns true if path is one of groups, a GpuSortGroupsPath. */
+bool
+gpusort_path_is_groups(const Path *path)
+{
+	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &groups_path_methods;
+}
+
+/* The path of whose rows the groups are. */
+Path *
+gpusort_groups_path_child(const Path *path)
+{
+	return linitial(((const CustomPath *) path)->custom_paths);
+}
+
+/* Returns the groups of another path of the same rows. */
+Path *
+gpusort_groups_path_over(const Path *path, Path *partial)
+{
+	const GpuSortGroupsPath *like = (const GpuSortGroupsPath *) path;
+
+	return gpusort_groups_path(path->parent, partial, like->groups, like->aggregates, like->transition_space);
 }
 
 /* Returns true if path is one of GpuSortOutput. */

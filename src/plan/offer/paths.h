@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * paths.h
- *	  The paths of GpuSort, GpuSortIngest and GpuSortOutput, and the plans made of them.
+ *	  The paths of GpuSort, GpuSortIngest and GpuSortOutput, and of groups, and the plans made of them.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include "node.h"
+#include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 #include "plan/model/sort_time.h"
 
@@ -25,22 +26,44 @@ typedef struct GpuSortPath
 	bool verified;    /* all rows are read, to be verified, before the first is emitted */
 	GpuSortTime time; /* over the input */
 
-	/* So many nodes above it run by ranges of its rows, not counting those that pass rows on, and why no more */
-	int range_nodes;
+	/* The highest path above it that runs by ranges of its rows; NULL: none does, and why no more do */
+	const Path *range_top;
+	bool range_parts; /* the aggregate right above that is put together from those of ranges */
+	bool by_range;    /* its input runs by ranges, and PostgreSQL sorts the rows of each in its place */
 	GpuSortAlone alone;
 } GpuSortPath;
+
+/* A partial path of groups of its rows. */
+typedef struct GpuSortGroupsPath
+{
+	CustomPath custom;       /* must be first field */
+	double groups;           /* an estimate; a process can have fewer */
+	List *aggregates;        /* of Aggref, of which the groups have states */
+	uint64 transition_space; /* as in GroupingSetsPath */
+} GpuSortGroupsPath;
+
+extern const CustomScanMethods gpusort_groups_scan_methods;
 
 extern bool gpusort_path_is_sort(const Path *path);
 extern Path *gpusort_path_input(const Path *path);
 extern Path *gpusort_path_over(const Path *path, Path *input);
+extern Path *gpusort_path_in_ranges(const Path *path, Path *partial);
+extern void gpusort_path_note_alone(Path *path, GpuSortAlone alone);
 extern Path *gpusort_partial_of(const Path *path);
 extern Path *gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys);
 extern int gpusort_count_columns(List *exprs, const EquivalenceMember *member);
 extern int gpusort_path_key_columns(const Path *path, const PathKey *key);
+extern List *gpusort_path_missing_columns(const Path *path, List *pathkeys);
 extern Path *gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys);
 extern Path *gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers);
 extern bool gpusort_path_is_output(const Path *path);
 extern Path *gpusort_output_path_child(const Path *path);
+extern Path *gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int workers);
+extern Path *gpusort_groups_path(RelOptInfo *rel, Path *partial, double groups, List *aggregates,
+								 uint64 transition_space);
+extern bool gpusort_path_is_groups(const Path *path);
+extern Path *gpusort_groups_path_child(const Path *path);
+extern Path *gpusort_groups_path_over(const Path *path, Path *partial);
 extern double gpusort_path_shared_order_time(const GpuSortPath *path);
 extern double gpusort_path_more_rows_time(const Path *path, double rows, double factor);
 

@@ -5,7 +5,7 @@
  *
  * ROLLUP (a, b, c) has four grouping sets, and all but the last, the empty one, have
  * a in common: their groups can be shared out among processes that have all rows of an
- * a each (lift.c).  The grand total cannot, for it is a group of all rows.  So it is
+ * a each (exchange_paths.c).  The grand total cannot, for it is a group of all rows.  So it is
  * computed beside them, by an aggregate without groups, which PostgreSQL runs in
  * parallel itself where the aggregates have combine functions:
  *

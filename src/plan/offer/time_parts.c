@@ -13,14 +13,19 @@
 #include "plan/offer/paths.h"
 #include "settings.h"
 
-/* Notes in the GpuSorts how many nodes run by ranges of their rows. */
+/* Notes in the GpuSorts that the nodes above them, so far, run by ranges of their rows, or do not. */
 static void
-note(const GpuSortParts *time, int nodes)
+note(const GpuSortParts *time, bool by_ranges)
 {
 	ListCell *cell;
 
 	foreach(cell, time->sorts)
-		((GpuSortPath *) lfirst(cell))->range_nodes = nodes;
+	{
+		GpuSortPath *sort = lfirst(cell);
+
+		sort->range_top = by_ranges ? time->top : NULL;
+		sort->range_parts = by_ranges && time->in_parts;
+	}
 }
 
 /* Notes in the GpuSorts why one process runs what is above them, from here on. */
@@ -39,13 +44,13 @@ gpusort_parts_total(const GpuSortParts *time)
 {
 	double in_ranges;
 
-	note(time, 0);
+	note(time, false);
 	if (time->shared)
 		return time->before + gpusort_time_of_part(time->above * Max(time->uneven, 1), time->processes);
 	if (time->range_key == NULL || time->nodes == 0)
 		return time->before + time->above;
 	in_ranges = gpusort_time_in_ranges(time->above + time->again, time->rows, time->processes);
-	note(time, in_ranges < time->above || gpusort_force ? time->nodes : 0);
+	note(time, in_ranges < time->above || gpusort_force);
 	return time->before + Min(time->above, in_ranges);
 }
 
@@ -72,14 +77,14 @@ gpusort_parts_end(GpuSortParts *time)
 	time->range_key = NULL;
 	time->sorts = NIL;
 	time->nodes = 0;
-	time->shared = time->goes_on = false;
+	time->shared = time->goes_on = time->in_parts = false;
 }
 
 /* Adds a node to what is below it; if it cannot run in several processes, range_key becomes NULL. */
 void
-gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_lift, bool works)
+gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_share, bool works)
 {
-	if (time->range_key != NULL && !may_lift)
+	if (time->range_key != NULL && !may_share)
 		gpusort_parts_end(time);
 	time->above += work;
 	time->rows = rows;

@@ -28,13 +28,15 @@ typedef struct GpuSortParts
 	bool shared;              /* all of these are one process's, of those that share ranges below a Gather: rows, too */
 	bool goes_on;             /* a window below goes on from one range to the next: its partitions do not end with them */
 	int nodes;                /* above the sort that run by ranges and have something to do */
-	List *sorts;              /* the GpuSorts below, if they get the number of nodes; otherwise NIL */
+	const Path *top;          /* the highest of these, with those that pass rows on */
+	bool in_parts;            /* of an aggregate of all rows, which is above top: its part of each range */
+	List *sorts;              /* the GpuSorts below, if they note that; otherwise NIL */
 } GpuSortParts;
 
 extern double gpusort_parts_total(const GpuSortParts *time);
 extern void gpusort_parts_note_alone(const GpuSortParts *time, GpuSortAlone alone);
 extern void gpusort_parts_end(GpuSortParts *time);
-extern void gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_lift, bool works);
+extern void gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_share, bool works);
 extern void gpusort_parts_largest(GpuSortParts *time, double part);
 extern GpuSortParts gpusort_parts_gathered(GpuSortParts time, int workers, double processes,
 										   GpuSortNodeKind kind);
