@@ -72,44 +72,4 @@ is($judged + ($not_measured // 0), 2 * $measured, 'and judges each with and with
 like($output, qr/^all +\d+ +\d+% +0% /m,
 	'an earlier run can be looked at again, with settings that never choose gpusort') or diag $output;
 
-# The model's constants are fitted to these times, in a copy of their table: those that it tells of are changed,
-# which may be none where other work on the machine makes the times say little.
-sub constants
-{
-	open my $in, '<', $_[0] or die "$_[0]: $!";
-	return map {
-		/^\t\[GPUSORT_TIME_\w+\] = \{"(\w+)", ([\d.e+]+), ([\d.e+]+), / ? ($1 => $engine eq 'host' ? $2 : $3) : ()
-	} <$in>;
-}
-my %before = constants('src/plan/model/constants.c');
-cmp_ok(scalar keys %before, '>', 50, 'the table of constants can be read');
-for my $option ([], ['-E'])
-{
-	my $table = "$scratch/constants.c";
-	PostgreSQL::Test::Utils::run_log([ 'cp', 'src/plan/model/constants.c', $table ]);
-	my $told = '';
-	IPC::Run::run([ 'bench/costs', 'fit', "$scratch/grid.csv", qw(-n 3000 -W 1 -w 64MB -e), $engine, '-c', 'distinct,join',
-		'-T', $table, @$option ],
-				  '<', '/dev/null', '>', \$told, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	is($? >> 8, 0, "bench/costs fit @$option") or diag $told;
-	like($told, qr/^before +median off by \d+ %/m, 'tells how far off the model is') or diag $told;
-	my %after = constants($table);
-	is_deeply([ sort keys %after ], [ sort keys %before ], 'has all constants');
-	my %told = $told =~ /^  (\w+) +\S+ to +([\d.e+]+) \(/gm;
-	my %expected = @$option ? %before : (%before, %told);
-	is_deeply(\%after, \%expected, @$option ? 'leaves the values' : 'changes what it tells of') or diag $told;
-	my ($left) = $told =~ /^  nothing is said of: (.*)$/m;
-	is_deeply([ sort keys %told, split /, /, $left // '' ], [ sort keys %before ], 'and tells of all');
-}
-my $model = q{CREATE FUNCTION pg_temp.model_times(query text, OUT constant text, OUT ms float8) RETURNS SETOF record
-	AS '$libdir/gpusort', 'gpusort_model_times' LANGUAGE C STRICT; SET gpusort.enable = %s;
-	SELECT string_agg(m.constant, ' ' ORDER BY m.constant)
-		FROM pg_temp.model_times('SELECT * FROM gpusort_grid.t_3000 ORDER BY g_all') m,
-		(SELECT ms FROM pg_temp.model_times('SELECT * FROM gpusort_grid.t_3000 ORDER BY g_all') WHERE constant = '') b
-			WHERE m.ms > b.ms};
-is($node->safe_psql('postgres', sprintf $model, 'off'), 'comparison cost sort_emit_row',
-	"what PostgreSQL's sort takes by the model depends on");
-like($node->safe_psql('postgres', 'SET gpusort.force = on; ' . sprintf $model, 'on'),
-	qr/^cost .*emit_row .*ingest_row order_row/, 'and what GpuSort takes');
-
 done_testing;

@@ -100,7 +100,5 @@ typedef enum GpuSortConstant
 } GpuSortConstant;
 
 extern double gpusort_constant(GpuSortConstant constant, bool cuda);
-extern const char *gpusort_constant_name(GpuSortConstant constant);
-extern void gpusort_constant_raise(GpuSortConstant constant);
 
 #endif /* GPUSORT_CONSTANTS_H */
