@@ -100,5 +100,6 @@ typedef enum GpuSortConstant
 } GpuSortConstant;
 
 extern double gpusort_constant(GpuSortConstant constant, bool cuda);
+extern double gpusort_setup_time(GpuSortConstant constant, bool cuda);
 
 #endif /* GPUSORT_CONSTANTS_H */
