@@ -175,5 +175,9 @@ SET max_parallel_workers_per_gather = 2;
 SELECT ok(gs.forced_plan('SELECT id, t FROM gs.many ORDER BY t COLLATE gs.root, id') LIKE '%GpuSortIngest%', 'a parallel plan');
 SELECT is(gs.compare_bulk(format('SELECT id, t FROM gs.many ORDER BY t COLLATE gs.%I, id', c)), 'same', 'in parallel, ' || c) FROM unnest(ARRAY['root', 'secondary_nd', 'shifted', 'numeric_nd']) c;
 
+-- As long as what a sample looks at, so that the bytes of the second level end behind that
+CREATE TABLE gs.sampled AS SELECT id, repeat(chr(97 + id % 26), 1200 + id % 60) AS t FROM generate_series(1, 3000) id;
+SELECT is(gs.compare(format('SELECT id, left(t, 9) FROM gs.sampled ORDER BY t COLLATE gs.%I, id', c)), 'same', 'as long as a sample, ' || c) FROM unnest(ARRAY['root', 'secondary_nd', 'upper_first']) c;
+
 SELECT * FROM finish();
-DROP TABLE gs.many, gs.toasted, gs.declared, gs.loose, gs.equal, gs.plain, gs.string;
+DROP TABLE gs.sampled, gs.many, gs.toasted, gs.declared, gs.loose, gs.equal, gs.plain, gs.string;

@@ -89,13 +89,13 @@ gpusort_icu_ask(GpuSortIcu *state, const char *data, int length, char *bytes, in
 	return count;
 }
 
-/* Adds the bytes of a run of count common weights that ends the level. */
+/* Adds the bytes of a run of count common weights that ends the level, up to one behind end. */
 static inline char *
-put_run(char *next, int count, int middle, int longest)
+put_run(char *next, const char *end, int count, int middle, int longest)
 {
 	if (count == 0)
 		return next;
-	for (count--; count >= longest; count -= longest)
+	for (count--; count >= longest && next < end; count -= longest)
 		*next++ = middle;
 	*next++ = GPUSORT_ICU_COMMON + count;
 	return next;
@@ -139,7 +139,7 @@ put_simple(const GpuSortIcu *state, const unsigned char *data, int length, char 
 	if (state->levels > 1)
 	{
 		*next++ = GPUSORT_ICU_LEVEL_SEPARATOR;
-		next = put_run(next, length, SECONDARY_MIDDLE, SECONDARY_RUN);
+		next = put_run(next, end, length, SECONDARY_MIDDLE, SECONDARY_RUN);
 	}
 	if (state->levels > 2)
 	{
@@ -164,8 +164,9 @@ put_simple(const GpuSortIcu *state, const unsigned char *data, int length, char 
 			*next++ = tertiary;
 		}
 		if (next < end)
-			next = put_run(next, run, TERTIARY_MIDDLE, TERTIARY_RUN);
+			next = put_run(next, end, run, TERTIARY_MIDDLE, TERTIARY_RUN);
 	}
+	Assert(next <= end + GPUSORT_ICU_SLACK);
 	return Min(next - bytes, room);
 }
 
