@@ -66,7 +66,7 @@ make_sort(GpuSortScanState *state)
 	state->sort->estimated_width = info->estimated_width;
 	state->sort->may_reread = (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
 	if (gpusort_plan_state(state)->plan->parallel_aware)
-		state->joint = gpusort_joint_sort_create(state->sort, info->range_columns);
+		state->parallel = gpusort_parallel_sort_create(state->sort, info->range_columns);
 }
 
 static void
@@ -109,8 +109,8 @@ end_gpusort(CustomScanState *node)
 {
 	GpuSortScanState *state = (GpuSortScanState *) node;
 
-	if (state->joint != NULL)
-		gpusort_joint_sort_drop(state->joint);
+	if (state->parallel != NULL)
+		gpusort_parallel_sort_drop(state->parallel);
 	gpusort_stream_end(state);
 	gpusort_sort_drop(state->sort);
 	gpusort_running_end(state->running);
@@ -129,7 +129,7 @@ bound_suffices(const GpuSortScanState *state)
 /*
  * Goes back to the first row where the rows are the same and all that are wanted are there; else drops the sort, and
  * what is asked for next has the child read again, which is rescanned here unless a changed parameter has it start
- * over by itself.  A joint sort stays as it is: its ranges are begun, and its rows dropped, by GpuSortOutput.
+ * over by itself.  A parallel sort stays as it is: its ranges are begun, and its rows dropped, by GpuSortOutput.
  */
 static void
 rescan_gpusort(CustomScanState *node)
@@ -140,7 +140,7 @@ rescan_gpusort(CustomScanState *node)
 	GpuSortFailure failure;
 
 	gpusort_rows_clear(&state->rows->rows);
-	if (state->joint != NULL && (stage == GPUSORT_STAGE_SERVICE || stage == GPUSORT_STAGE_LOST))
+	if (state->parallel != NULL && (stage == GPUSORT_STAGE_SERVICE || stage == GPUSORT_STAGE_LOST))
 	{
 		/* The rows are those of the range that GpuSortOutput has begun. */
 		if (node->ss.ps.chgParam == NULL)
@@ -152,7 +152,7 @@ rescan_gpusort(CustomScanState *node)
 		const GpuSortFirstRows *first = &state->sort->input.first;
 
 		/* The outer side of a join has looked for the first row: that, or that there is none, would come again. */
-		if (state->joint == NULL && (first->count > 0 || first->ended))
+		if (state->parallel == NULL && (first->count > 0 || first->ended))
 		{
 			if (child->chgParam == NULL)
 				return;
@@ -194,13 +194,13 @@ restore_gpusort(CustomScanState *node)
 	gpusort_stream_restore(state);
 }
 
-/* Room for what the processes of a joint sort share; other GpuSorts share nothing. */
+/* Room for what the processes of a parallel sort share; other GpuSorts share nothing. */
 static Size
 estimate_gpusort(CustomScanState *node, ParallelContext *pcxt)
 {
 	GpuSortScanState *state = (GpuSortScanState *) node;
 
-	return state->joint == NULL ? 0 : gpusort_joint_sort_estimate(state->joint, pcxt->nworkers);
+	return state->parallel == NULL ? 0 : gpusort_parallel_sort_estimate(state->parallel, pcxt->nworkers);
 }
 
 /* In the leader, before workers start for the first time: the sort may have been begun, and is published then. */
@@ -210,8 +210,8 @@ initialize_gpusort(CustomScanState *node, ParallelContext *pcxt, void *coordinat
 	GpuSortScanState *state = (GpuSortScanState *) node;
 
 	/* Without a segment there is but this process. */
-	if (state->joint != NULL && pcxt->seg != NULL)
-		gpusort_joint_sort_initialize(state->joint, coordinate, pcxt->seg, pcxt->nworkers);
+	if (state->parallel != NULL && pcxt->seg != NULL)
+		gpusort_parallel_sort_initialize(state->parallel, coordinate, pcxt->seg, pcxt->nworkers);
 }
 
 /* The same before they start again: drops all long rows, and what was put and read. */
@@ -220,8 +220,8 @@ reinitialize_gpusort(CustomScanState *node, ParallelContext *pcxt, void *coordin
 {
 	GpuSortScanState *state = (GpuSortScanState *) node;
 
-	if (state->joint != NULL)
-		gpusort_joint_sort_reinitialize(state->joint);
+	if (state->parallel != NULL)
+		gpusort_parallel_sort_reinitialize(state->parallel);
 }
 
 static void
@@ -230,8 +230,8 @@ initialize_gpusort_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 	GpuSortScanState *state = (GpuSortScanState *) node;
 
 	/* GpuSortOutput has found out whether the leader's module is ours, and does not use the node if it is another. */
-	if (state->joint != NULL)
-		gpusort_joint_sort_attach(state->joint, coordinate);
+	if (state->parallel != NULL)
+		gpusort_parallel_sort_attach(state->parallel, coordinate);
 }
 
 /*
@@ -243,8 +243,8 @@ shutdown_gpusort(CustomScanState *node)
 {
 	GpuSortScanState *state = (GpuSortScanState *) node;
 
-	if (state->joint != NULL)
-		gpusort_joint_sort_detach(state->joint);
+	if (state->parallel != NULL)
+		gpusort_parallel_sort_detach(state->parallel);
 }
 
 static const CustomExecMethods exec_methods = {
@@ -282,7 +282,7 @@ consider_join(MergeJoinState *join)
 	GpuSortScanState *outer = state_of(outerPlanState(join));
 	GpuSortScanState *inner = state_of(innerPlanState(join));
 
-	if (outer == NULL || inner == NULL || outer->joint != NULL || inner->joint != NULL)
+	if (outer == NULL || inner == NULL || outer->parallel != NULL || inner->parallel != NULL)
 		return;
 	if (!join->mj_FillOuter && inner->info.estimated_rows < outer->info.estimated_rows)
 		outer->inner = inner;

@@ -188,8 +188,8 @@ show_removed(const GpuSortState *sort, ExplainState *es)
 static bool
 is_refused(const GpuSortScanState *state)
 {
-	return state->sort->stage == GPUSORT_STAGE_INPUT && state->joint != NULL &&
-		gpusort_joint_sort_refusal(state->joint)->reason != GPUSORT_REASON_NONE;
+	return state->sort->stage == GPUSORT_STAGE_INPUT && state->parallel != NULL &&
+		gpusort_parallel_sort_refusal(state->parallel)->reason != GPUSORT_REASON_NONE;
 }
 
 /*
@@ -204,7 +204,7 @@ is_untold(const GpuSortScanState *state)
 	if (is_refused(state))
 		return false;
 	return state->sort->stage == GPUSORT_STAGE_INPUT &&
-		(state->joint == NULL || state->sort->figures.outcome.key_bits == 0);
+		(state->parallel == NULL || state->sort->figures.outcome.key_bits == 0);
 }
 
 /* The ExplainCustomScan callback: the keys always, what happened with ANALYZE. */
@@ -224,7 +224,7 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	if (sort->stage == GPUSORT_STAGE_NATIVE || is_refused(state))
 	{
-		const GpuSortFailure *reason = is_refused(state) ? gpusort_joint_sort_refusal(state->joint) : &sort->reason;
+		const GpuSortFailure *reason = is_refused(state) ? gpusort_parallel_sort_refusal(state->parallel) : &sort->reason;
 
 		ExplainPropertyText("Sort Method", "fallback: tuplesort", es);
 		ExplainPropertyText("Fallback Reason", psprintf("%s: %s", gpusort_reason_name(reason->reason), reason->text),

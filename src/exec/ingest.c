@@ -15,7 +15,7 @@
  * rows when there is no sort, when it is full or lost; long rows, which stay in
  * a temporary file of the leader's.
  *
- * Where the order of the rows is to be verified (joint_check.c), workers that have handed over all of
+ * Where the order of the rows is to be verified (parallel_check.c), workers that have handed over all of
  * their rows stay, below Gather, until they have verified their parts.  The leader's node then
  * sends an empty row up whenever Gather asks for one, so that GpuSort can see, between rows
  * of workers that do not stay, whether all others have: every worker that Gather knows of has stayed then.
@@ -23,7 +23,7 @@
  * To the sort of the GpuSort node this is its source, of rows that come up through Gather (ingest_sort.c).  With
  * no sort started, or none to join, the node passes its child's rows on.
  *
- * What a process does for its part in the sort is in joint_ingest.c.  If rows of a worker's are
+ * What a process does for its part in the sort is in parallel_ingest.c.  If rows of a worker's are
  * missing the sum of what all have put shows it, and GpuSort starts over.
  *
  * Memory: a worker's connection belongs to the context of the query.
@@ -45,7 +45,7 @@ join_sort(GpuSortIngestState *state)
 	GpuSortFailure failure;
 
 	state->is_member = false;
-	if (!gpusort_joint_ingest_join(&state->joint, NULL, &failure))
+	if (!gpusort_parallel_ingest_join(&state->ingest, NULL, &failure))
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker passes its rows on: %s", failure.text)));
 	MemoryContextSwitchTo(caller);
@@ -64,9 +64,9 @@ stop_writing(GpuSortIngestState *state)
 	/*
 	 * The leader's writer is GpuSort's to finish.  After a loss there is nobody to answer; the leader hears of it too.
 	 */
-	if (state->joint.client != NULL)
-		left = gpusort_joint_ingest_leave(&state->joint, &ignored);
-	state->joint.writer = NULL;
+	if (state->ingest.client != NULL)
+		left = gpusort_parallel_ingest_leave(&state->ingest, &ignored);
+	state->ingest.writer = NULL;
 	return left;
 }
 
@@ -79,14 +79,14 @@ check_parts(GpuSortIngestState *state, GpuSortFailure *failure)
 	GpuSortOrderReader own = {.reader = &reader};
 	bool good;
 
-	own.client = gpusort_client_join(shared->joint.token, shared->joint.generation, true, failure);
+	own.client = gpusort_client_join(shared->ingest.token, shared->ingest.generation, true, failure);
 	if (own.client == NULL)
 	{
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker verifies no rows: %s", failure->text)));
 		return true;
 	}
-	own.check = gpusort_collation_check_create(state->joint.keys, &state->rows->rows); /* there are no long ones */
+	own.check = gpusort_collation_check_create(state->ingest.keys, &state->rows->rows); /* there are no long ones */
 	good = gpusort_order_check_parts(&own, &shared->rows, &shared->claims, failure);
 	gpusort_client_end(own.client);
 	return good;
@@ -143,12 +143,12 @@ exec_ingest(CustomScanState *node)
 		join_sort(state);
 	if (state->ended || (state->holds && !state->participates && state->gather->nworkers_launched > 0))
 		return hold(state);
-	writer = state->joint.writer;
+	writer = state->ingest.writer;
 	if (writer == NULL)
 		return pass_row(state);
 
 	rows_before = writer->rows;
-	all = gpusort_joint_ingest_rows(&state->joint, NULL, &failure);
+	all = gpusort_parallel_ingest_rows(&state->ingest, NULL, &failure);
 	state->leader_rows += writer->rows - rows_before;
 	if (!all)
 	{
@@ -189,12 +189,12 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsset = true;
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
-	state->joint.keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
+	state->ingest.keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
 	state->rows = create_rows(outerPlanState(node), state->info.visible);
 	gpusort_plan_source_init(&state->child, outerPlanState(node), state->rows, state->info.columns,
 							 state->info.ncolumns, false);
 	gpusort_input_init(&state->input, &state->child.source, &state->rows->rows);
-	state->joint.input = &state->input;
+	state->ingest.input = &state->input;
 	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
 	MemoryContextSwitchTo(caller);
 }
@@ -205,8 +205,8 @@ end_ingest(CustomScanState *node)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
-	if (state->joint.client != NULL)
-		gpusort_client_end(state->joint.client);
+	if (state->ingest.client != NULL)
+		gpusort_client_end(state->ingest.client);
 	gpusort_rows_clear(&state->rows->rows);
 	ExecEndNode(outerPlanState(node));
 }
@@ -232,7 +232,7 @@ rescan_ingest(CustomScanState *node)
 static bool
 is_bounded(const GpuSortIngestState *state)
 {
-	return state->joint.writer != NULL && state->joint.writer->cutoff != NULL;
+	return state->ingest.writer != NULL && state->ingest.writer->cutoff != NULL;
 }
 
 static Size
@@ -240,8 +240,8 @@ estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
-	return add_size(offsetof(IngestShared, joint),
-					gpusort_joint_ingest_bytes(state->joint.keys, pcxt->nworkers, is_bounded(state)));
+	return add_size(offsetof(IngestShared, ingest),
+					gpusort_parallel_ingest_bytes(state->ingest.keys, pcxt->nworkers, is_bounded(state)));
 }
 
 /*
@@ -255,7 +255,7 @@ reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordina
 
 	state->shared->stays = state->holds;
 	gpusort_claims_start(&state->shared->claims);
-	gpusort_joint_ingest_publish(&state->joint);
+	gpusort_parallel_ingest_publish(&state->ingest);
 }
 
 static void
@@ -266,9 +266,9 @@ initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate
 
 	shared->build = gpusort_module_build();
 	gpusort_claims_create(&shared->claims);
-	gpusort_joint_ingest_create(&shared->joint, pcxt->nworkers, is_bounded(state));
+	gpusort_parallel_ingest_create(&shared->ingest, pcxt->nworkers, is_bounded(state));
 	state->shared = shared;
-	state->joint.shared = &shared->joint;
+	state->ingest.shared = &shared->ingest;
 	reinitialize_shared(node, pcxt, coordinate);
 }
 
@@ -282,7 +282,7 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 	if (shared->build != gpusort_module_build())
 		return;
 	state->shared = shared;
-	state->joint.shared = &shared->joint;
+	state->ingest.shared = &shared->ingest;
 	state->is_member = true;
 }
 
@@ -295,7 +295,7 @@ shutdown_ingest(CustomScanState *node)
 	if (!IsParallelWorker())
 		gpusort_ingest_stop(state);
 	state->shared = NULL;
-	state->joint.shared = NULL;
+	state->ingest.shared = NULL;
 }
 
 static void

@@ -123,8 +123,8 @@ next_batch(GpuSortSource *source, GpuSortRow *rows, int n)
 	if (TupIsNull(slot))
 		return 0;
 	/* If nobody has chosen common prefixes there are to be none. */
-	if (state->joint.writer != NULL)
-		gpusort_joint_ingest_settle_common_prefixes(&state->joint);
+	if (state->ingest.writer != NULL)
+		gpusort_parallel_ingest_settle_common_prefixes(&state->ingest);
 	gpusort_plan_source_show(&state->source.plan, slot, rows);
 	return 1;
 }
@@ -159,7 +159,7 @@ void
 gpusort_ingest_reset(GpuSortIngestState *state)
 {
 	gpusort_ingest_stop(state);
-	gpusort_joint_ingest_reset(&state->joint);
+	gpusort_parallel_ingest_reset(&state->ingest);
 	state->ended = false;
 	state->leader_rows = 0;
 	state->nworkers = 0;
@@ -177,7 +177,7 @@ begin(GpuSortIngestState *state, GpuSortState *sort)
 	gpusort_ingest_reset(state);
 	if (!gpusort_sort_begin_with_others(sort, checkers, &common_later))
 		return;
-	gpusort_joint_ingest_start(&state->joint, &sort->service.writer, sort->keys, common_later);
+	gpusort_parallel_ingest_start(&state->ingest, &sort->service.writer, sort->keys, common_later);
 	state->holds = sort->service.shared;
 	state->participates = parallel_leader_participation;
 }
@@ -186,10 +186,10 @@ begin(GpuSortIngestState *state, GpuSortState *sort)
 static GpuSortPut
 collect(GpuSortIngestState *state)
 {
-	const GpuSortJointIngestShared *shared = state->joint.shared;
+	const GpuSortParallelIngestShared *shared = state->ingest.shared;
 	GpuSortPut put = {0};
 
-	state->joint.writer = NULL;
+	state->ingest.writer = NULL;
 	if (shared == NULL)
 		return put;
 	if (state->worker_rows == NULL)
@@ -197,7 +197,7 @@ collect(GpuSortIngestState *state)
 	state->nworkers = shared->nworkers;
 	for (int i = 0; i < state->nworkers; i++)
 		state->worker_rows[i] = shared->put[i].rows;
-	gpusort_joint_ingest_collect(&state->joint, &put);
+	gpusort_parallel_ingest_collect(&state->ingest, &put);
 	return put;
 }
 
@@ -269,7 +269,7 @@ finish(GpuSortIngestState *state, GpuSortFailure *failure)
 		if (!TupIsNull(row))
 			elog(ERROR, "a parallel worker has rows that came too late to be sorted");
 	}
-	if (state->joint.shared == NULL || !state->joint.shared->libc_differs)
+	if (state->ingest.shared == NULL || !state->ingest.shared->libc_differs)
 		return true;
 	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
 							   "processes of the sort have different versions of a locale of the C library");

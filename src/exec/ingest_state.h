@@ -10,7 +10,7 @@
 
 #include "exec/ingest.h"
 #include "exec/plan_source.h"
-#include "parallel/joint_ingest.h"
+#include "parallel/parallel_ingest.h"
 #include "parallel/order_check.h"
 
 /* In dynamic shared memory. */
@@ -20,7 +20,7 @@ typedef struct IngestShared
 	bool stays;   /* workers that have handed over all of their rows stay, to verify the order of all */
 	GpuSortClaims claims;
 	GpuSortOrderedRows rows;
-	GpuSortJointIngestShared joint; /* variable length: must be last field */
+	GpuSortParallelIngestShared ingest; /* variable length: must be last field */
 } IngestShared;
 
 /* What the GpuSort above Gather has of the node. */
@@ -34,7 +34,7 @@ struct GpuSortIngestState
 {
 	CustomScanState css; /* must be first field */
 	GpuSortPlanInfo info;
-	GpuSortJointIngest joint; /* without a writer rows go up */
+	GpuSortParallelIngest ingest; /* without a writer rows go up */
 	GpuSortHeapRows *rows;
 	GpuSortPlanSource child; /* of input */
 	GpuSortInput input;

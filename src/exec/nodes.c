@@ -3,7 +3,7 @@
  * nodes.c
  *	  The GpuSort nodes below a GpuSortOutput, whose rows several processes read.
  *
- * One below most plans, two below a merge join.  A GpuSortOutput does with their sorts what parallel/joint_sort.h
+ * One below most plans, two below a merge join.  A GpuSortOutput does with their sorts what parallel/parallel_sort.h
  * tells; what is done with the nodes is here.
  *
  *-------------------------------------------------------------------------
@@ -32,13 +32,13 @@ gpusort_nodes_find(GpuSortNodes *nodes, PlanState *ps, int rescan_param)
 	if (IsA(ps, CustomScanState) && plan->methods == &gpusort_scan_methods)
 	{
 		GpuSortScanState *node = (GpuSortScanState *) ps;
-		Size bytes = (nodes->sorts.count + 1) * sizeof(GpuSortScanState *);
+		Size bytes = (nodes->set.count + 1) * sizeof(GpuSortScanState *);
 
-		if (node->joint == NULL)
+		if (node->parallel == NULL)
 			return;
 		nodes->nodes = nodes->nodes == NULL ? palloc(bytes) : repalloc(nodes->nodes, bytes);
-		nodes->nodes[nodes->sorts.count] = node;
-		gpusort_joint_sorts_add(&nodes->sorts, node->joint);
+		nodes->nodes[nodes->set.count] = node;
+		gpusort_sort_set_add(&nodes->set, node->parallel);
 		return;
 	}
 	gpusort_nodes_find(nodes, IsA(ps, SubqueryScanState) ? ((SubqueryScanState *) ps)->subplan : ps->lefttree,
@@ -46,20 +46,20 @@ gpusort_nodes_find(GpuSortNodes *nodes, PlanState *ps, int rescan_param)
 	gpusort_nodes_find(nodes, ps->righttree, rescan_param);
 }
 
-/* Begins the sorts in the service, as gpusort_joint_sorts_begin does, but where a row is rechecked. */
+/* Begins the sorts in the service, as gpusort_sort_set_begin does, but where a row is rechecked. */
 bool
 gpusort_nodes_begin(GpuSortNodes *nodes, int readers, GpuSortFailure *failure)
 {
 	if (gpusort_plan_state(nodes->nodes[0])->state->es_epq_active != NULL)
 		return gpusort_failure_set(failure, GPUSORT_REASON_RECHECK, "a row is being rechecked after a concurrent update");
-	return gpusort_joint_sorts_begin(&nodes->sorts, readers, failure);
+	return gpusort_sort_set_begin(&nodes->set, readers, failure);
 }
 
 /* Has the children read from their starts where these parameters have changed. */
 void
 gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed)
 {
-	for (int i = 0; i < nodes->sorts.count; i++)
+	for (int i = 0; i < nodes->set.count; i++)
 		UpdateChangedParamSet(gpusort_child(nodes->nodes[i]), changed);
 }
 
@@ -70,9 +70,9 @@ gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed)
 bool
 gpusort_nodes_begin_range(GpuSortNodes *nodes, PlanState *plan, GpuSortFailure *failure)
 {
-	if (!gpusort_joint_sorts_begin_range(&nodes->sorts, failure))
+	if (!gpusort_sort_set_begin_range(&nodes->set, failure))
 		return false;
-	for (int i = 0; i < nodes->sorts.count; i++)
+	for (int i = 0; i < nodes->set.count; i++)
 		gpusort_stream_start_over(nodes->nodes[i]);
 	if (nodes->started)
 	{

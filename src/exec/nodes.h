@@ -14,9 +14,9 @@
 typedef struct GpuSortNodes
 {
 	GpuSortScanState **nodes;
-	GpuSortJointSorts sorts; /* the nodes' */
-	int rescan_param;        /* all nodes from the GpuSortOutput down to these start over when it changes */
-	bool started;            /* they have, on a range: they must start over for another */
+	GpuSortSortSet set; /* the nodes' */
+	int rescan_param;   /* all nodes from the GpuSortOutput down to these start over when it changes */
+	bool started;       /* they have, on a range: they must start over for another */
 } GpuSortNodes;
 
 extern void gpusort_nodes_find(GpuSortNodes *nodes, PlanState *ps, int rescan_param);

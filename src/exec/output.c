@@ -7,7 +7,7 @@
  *	    Gather					  plan				partial joins, aggregates
  *	      GpuSortOutput			    GpuSortOutput	in the leader and in each worker
  *	        plan				      plan
- *	          GpuSort			        GpuSort		one or several (parallel/joint_sort.h)
+ *	          GpuSort			        GpuSort		one or several (parallel/parallel_sort.h)
  *	            partial plan			  partial plan
  *
  * What the participants do until ranges of the sorted rows can be read is in parallel/participants.h.  Then each
@@ -101,7 +101,7 @@ participate(GpuSortOutputState *state)
 {
 	GpuSortOutputShared *shared = state->shared;
 	const GpuSortParticipant own = {
-		.sorts = &state->nodes.sorts,
+		.set = &state->nodes.set,
 		.claims = &shared->claims,
 		/* a worker does not know how many have started */
 		.processes = state->workers != NULL ? 1 + state->workers->nworkers_launched : shared->nprocesses,
@@ -142,12 +142,12 @@ begin(GpuSortOutputState *state)
 	}
 	if (state->shared == NULL)
 		gpusort_output_begin_without_workers(state);
-	state->nodes.sorts.workers_order = state->partial;
+	state->nodes.set.workers_order = state->partial;
 	if (!state->shared->alone)
 		participate(state);
 	else if (takes_all(state))
 	{
-		gpusort_joint_sorts_refuse(&state->nodes.sorts, &state->shared->claims.failure);
+		gpusort_sort_set_refuse(&state->nodes.set, &state->shared->claims.failure);
 		state->stage = GPUSORT_OUTPUT_ALONE;
 	}
 }
@@ -173,7 +173,7 @@ gpusort_output_ask(GpuSortOutputState *state, uint32 range)
 {
 	GpuSortFailure failure;
 
-	if (gpusort_joint_sorts_ask(&state->nodes.sorts, range, &failure))
+	if (gpusort_sort_set_ask(&state->nodes.set, range, &failure))
 		return true;
 	gpusort_claims_stop(&state->shared->claims, &failure);
 	return false;
@@ -202,9 +202,9 @@ next_row(GpuSortOutputState *state)
 {
 	TupleTableSlot *row = ExecProcNode(outerPlanState(state));
 
-	if (likely(!state->nodes.sorts.lost))
+	if (likely(!state->nodes.set.lost))
 		return row;
-	gpusort_joint_sorts_note_lost(&state->nodes.sorts, &state->shared->claims);
+	gpusort_sort_set_note_lost(&state->nodes.set, &state->shared->claims);
 	return NULL;
 }
 
@@ -225,7 +225,7 @@ write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 			return false;
 		rows++;
 	}
-	if (state->nodes.sorts.lost)
+	if (state->nodes.set.lost)
 		return false;
 	if (ps->instrument != NULL)
 		InstrUpdateTupleCount(ps->instrument, rows);
@@ -245,7 +245,7 @@ write_ranges(GpuSortOutputState *state)
 			;
 	}
 	gpusort_row_queue_close_writer(writer);
-	gpusort_joint_sorts_close(&state->nodes.sorts);
+	gpusort_sort_set_close(&state->nodes.set);
 }
 
 /* The node's row below a GpuSortExchange: one empty row, or in the leader alone all rows. */
@@ -293,7 +293,7 @@ next_partial_range(GpuSortOutputState *state)
 	if (state->shared->claims.stop)
 		return;
 	if (IsParallelWorker())
-		gpusort_joint_sorts_close(&state->nodes.sorts);
+		gpusort_sort_set_close(&state->nodes.set);
 	else if (state->workers == NULL)
 		gpusort_output_finish(state);
 }
@@ -324,7 +324,7 @@ exec_partial(PlanState *ps)
 					state->shared->figures[own_process()].rows++;
 					return row;
 				}
-				if (state->nodes.sorts.lost)
+				if (state->nodes.set.lost)
 					end_partial(state);
 				else
 					next_partial_range(state);
@@ -368,9 +368,9 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 	else
 		state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
 	gpusort_nodes_find(&state->nodes, outerPlanState(node), info.rescan_param);
-	if (state->nodes.sorts.count == 0)
+	if (state->nodes.set.count == 0)
 		elog(ERROR, "there is no GpuSort below GpuSortOutput");
-	state->nodes.sorts.workers_order = state->partial;
+	state->nodes.set.workers_order = state->partial;
 	gpusort_window_ranges_init(&state->window, outerPlanState(node), &info, &state->nodes);
 	MemoryContextSwitchTo(caller);
 }
@@ -389,7 +389,7 @@ rescan_output(CustomScanState *node)
 	/* With workers the sorts have been begun anew (output_share.c). */
 	if (state->workers == NULL && !IsParallelWorker())
 	{
-		gpusort_joint_sorts_end(&state->nodes.sorts);
+		gpusort_sort_set_end(&state->nodes.set);
 		state->shared = NULL;
 		state->stage = GPUSORT_OUTPUT_BEGIN;
 	}
@@ -488,7 +488,7 @@ gpusort_output_find(PlanState *gather)
 int
 gpusort_output_claim(GpuSortOutputState *state, uint32 range)
 {
-	gpusort_joint_sorts_show(&state->nodes.sorts, range);
+	gpusort_sort_set_show(&state->nodes.set, range);
 	return gpusort_claims_owner(&state->shared->claims, range);
 }
 
@@ -528,7 +528,7 @@ gpusort_output_row(GpuSortOutputState *state)
 void
 gpusort_output_fall_back(GpuSortOutputState *state)
 {
-	for (int i = 0; i < state->nodes.sorts.count; i++)
+	for (int i = 0; i < state->nodes.set.count; i++)
 	{
 		if (!state->nodes.nodes[i]->info.rescannable)
 			gpusort_output_report_lost(state, false);

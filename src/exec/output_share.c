@@ -74,7 +74,7 @@ begin_run(GpuSortOutputState *state)
 	shared->alone = !begin_in_service(state, &failure);
 	if (!shared->alone)
 		return;
-	gpusort_joint_sorts_refuse(&state->nodes.sorts, &failure);
+	gpusort_sort_set_refuse(&state->nodes.set, &failure);
 	shared->claims.failure = failure;
 }
 
@@ -152,7 +152,7 @@ share(GpuSortOutputState *state)
 {
 	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 
-	gpusort_joint_sorts_end(&state->nodes.sorts);
+	gpusort_sort_set_end(&state->nodes.set);
 	begin_run(state);
 	if (!state->partial && !state->shared->alone)
 		open_queues(state);
@@ -210,9 +210,9 @@ gpusort_output_finish(GpuSortOutputState *state)
 {
 	GpuSortFailure failure;
 
-	if (!gpusort_joint_sorts_finish(&state->nodes.sorts, &failure))
+	if (!gpusort_sort_set_finish(&state->nodes.set, &failure))
 		gpusort_sort_report_lost(true, &failure);
-	gpusort_joint_sorts_release(&state->nodes.sorts);
+	gpusort_sort_set_release(&state->nodes.set);
 }
 
 /* Keeps what EXPLAIN tells; of a partial plan no more rows are wanted. */
@@ -257,7 +257,7 @@ gpusort_output_shutdown(CustomScanState *node)
 		return;
 	gpusort_output_stop(state);
 	end_run(state);
-	gpusort_joint_sorts_release(&state->nodes.sorts);
+	gpusort_sort_set_release(&state->nodes.set);
 	state->workers = NULL;
 	state->shared = NULL;
 	if (state->stage != GPUSORT_OUTPUT_BEGIN)

@@ -543,7 +543,7 @@ gpusort_percentiles_consider(AggState *agg, GpuSortScanState *scan)
 	bool served;
 
 	if (plan->aggstrategy != AGG_PLAIN || plan->aggsplit != AGGSPLIT_SIMPLE || plan->groupingSets != NIL ||
-		agg->numaggs == 0 || scan->joint != NULL || (scan->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0)
+		agg->numaggs == 0 || scan->parallel != NULL || (scan->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0)
 		return;
 	caller = MemoryContextSwitchTo(agg->ss.ps.state->es_query_cxt);
 	percentiles = palloc0(sizeof(GpuSortPercentiles));

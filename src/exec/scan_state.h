@@ -17,7 +17,7 @@
 #include "exec/plan_source.h"
 #include "node.h"
 #include "nodes/execnodes.h"
-#include "parallel/joint_sort.h"
+#include "parallel/parallel_sort.h"
 #include "sort/heap_rows.h"
 #include "sort/sort.h"
 #include "utils/tuplestore.h"
@@ -45,7 +45,7 @@ typedef struct GpuSortScanState
 	struct GpuSortIngestState *ingest; /* below Gather: the source; NULL: the child is read by this process alone */
 	GpuSortHeapRows *rows;
 	GpuSortState *sort;
-	GpuSortJointSort *joint;                /* several processes read the rows; NULL: this one reads all */
+	GpuSortParallelSort *parallel;          /* several processes read the rows; NULL: this one reads all */
 	LimitState *limit;                      /* above: only its rows are wanted; NULL: all */
 	struct GpuSortPercentiles *percentiles; /* an Agg's right above, which reads rows by their numbers; NULL: none */
 

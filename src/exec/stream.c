@@ -169,9 +169,9 @@ sort_input(GpuSortScanState *state)
 
 	sort->bound = gpusort_bound_rows(state->limit);
 	sort->offset = offset(state);
-	if (state->joint != NULL)
+	if (state->parallel != NULL)
 		/* Rows that several processes read are put before one is asked for; this process is to sort alone. */
-		gpusort_sort_begin_native(sort, gpusort_joint_sort_refusal(state->joint));
+		gpusort_sort_begin_native(sort, gpusort_parallel_sort_refusal(state->parallel));
 	else if (gpusort_plan_state(state)->state->es_epq_active != NULL)
 	{
 		(void) gpusort_failure_set(&failure, GPUSORT_REASON_RECHECK, "a row is being rechecked after a concurrent update");

@@ -16,7 +16,7 @@
  * The first pass runs the window alone, without what is above it.  Since nothing has been emitted then, there is a way
  * back, as from the sort.
  *
- * Whether ranges are cut so is found out when the rows have been sorted (joint_order.c): where partitions are small
+ * Whether ranges are cut so is found out when the rows have been sorted (parallel_order.c): where partitions are small
  * enough none goes on, and there is one pass.
  *
  *-------------------------------------------------------------------------
@@ -27,7 +27,7 @@
 #include "executor/executor.h"
 #include "facts/windows.h"
 #include "miscadmin.h"
-#include "parallel/joint_sort.h"
+#include "parallel/parallel_sort.h"
 
 /* The WindowAgg of that number, which is below ps; NULL: there is none. */
 static WindowAggState *
@@ -72,16 +72,16 @@ gpusort_window_ranges_init(GpuSortWindowRanges *ranges, PlanState *plan, const G
 	if (info->window < 0)
 		return;
 	ranges->window = find_window(plan, info->window);
-	if (ranges->window == NULL || nodes->sorts.count != 1 || outerPlanState(ranges->window) != &nodes->nodes[0]->css.ss.ps)
+	if (ranges->window == NULL || nodes->set.count != 1 || outerPlanState(ranges->window) != &nodes->nodes[0]->css.ss.ps)
 		elog(ERROR, "the window that goes on from range to range is not above the GpuSort");
 	ranges->scan = nodes->nodes[0];
-	nodes->sorts.continues = true;
-	nodes->sorts.whole_columns = info->partition_columns;
+	nodes->set.continues = true;
+	nodes->set.whole_columns = info->partition_columns;
 	needs = gpusort_window_plan_needs((const WindowAgg *) ranges->window->ss.ps.plan);
 	if (needs.rule == GPUSORT_WINDOW_RUNNING)
 		return;
-	nodes->sorts.before = needs.before;
-	nodes->sorts.after = needs.after;
+	nodes->set.before = needs.before;
+	nodes->set.after = needs.after;
 	ranges->native = ranges->window->ss.ps.ExecProcNodeReal;
 	ranges->scan->window = ranges;
 	ExecSetExecProcNode(&ranges->window->ss.ps, exec_near);
@@ -128,11 +128,11 @@ total_range(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWindo
 	dsa_pointer *totals = dsa_get_address(ranges->area, shared->totals);
 	dsa_pointer place;
 
-	if (nodes->sorts.lost)
+	if (nodes->set.lost)
 		return false;
 	place = dsa_allocate(ranges->area, bytes);
 	memcpy(dsa_get_address(ranges->area, place), total, bytes);
-	totals[nodes->sorts.range] = place;
+	totals[nodes->set.range] = place;
 	pfree(total);
 	return true;
 }
@@ -144,14 +144,14 @@ total_ranges(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWind
 {
 	int range = gpusort_claims_next_part(claims, GPUSORT_PARTS_TOTAL);
 
-	if (range >= 0 && !gpusort_joint_sorts_ask(&nodes->sorts, range, failure))
+	if (range >= 0 && !gpusort_sort_set_ask(&nodes->set, range, failure))
 		return false;
 	while (range >= 0)
 	{
 		CHECK_FOR_INTERRUPTS();
 		range = gpusort_claims_next_part(claims, GPUSORT_PARTS_TOTAL);
 		if (!gpusort_nodes_begin_range(nodes, &ranges->window->ss.ps, failure) ||
-			(range >= 0 && !gpusort_joint_sorts_ask(&nodes->sorts, range, failure)))
+			(range >= 0 && !gpusort_sort_set_ask(&nodes->set, range, failure)))
 			return false;
 		if (!total_range(ranges, nodes, shared))
 		{
@@ -167,7 +167,7 @@ total_ranges(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWind
 void
 gpusort_window_ranges_join(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWindowShared *shared)
 {
-	nodes->sorts.continued = shared->continued;
+	nodes->set.continued = shared->continued;
 	ranges->area = ranges->window != NULL ? ranges->window->ss.ps.state->es_query_dsa : NULL;
 	gpusort_window_ranges_reset(ranges);
 }
@@ -179,9 +179,9 @@ gpusort_window_ranges_follow(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, c
 {
 	bool done;
 
-	nodes->sorts.again = true;
+	nodes->set.again = true;
 	done = total_ranges(ranges, nodes, shared, claims, failure);
-	nodes->sorts.again = false;
+	nodes->set.again = false;
 	return done;
 }
 
@@ -193,7 +193,7 @@ bool
 gpusort_window_ranges_lead(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, GpuSortWindowShared *shared,
 						   GpuSortClaims *claims, uint32 count, GpuSortFailure *failure)
 {
-	shared->continued = nodes->sorts.continued;
+	shared->continued = nodes->set.continued;
 	gpusort_window_ranges_join(ranges, nodes, shared);
 	ranges->passes = 1;
 	if (!shared->continued || ranges->native != NULL || !gpusort_running_needs_totals(ranges->scan->running))
@@ -231,19 +231,19 @@ go_on(GpuSortWindowRanges *ranges, const GpuSortWindowShared *shared, const GpuS
 void
 gpusort_window_ranges_begin(GpuSortWindowRanges *ranges, const GpuSortNodes *nodes, const GpuSortWindowShared *shared)
 {
-	const uint32 range = nodes->sorts.range;
+	const uint32 range = nodes->set.range;
 	const GpuSortOrderedRows *rows;
 	uint64 after;
 
 	if (ranges->window == NULL || !shared->continued)
 		return;
-	rows = gpusort_joint_sort_rows(nodes->sorts.sorts[0]);
+	rows = gpusort_parallel_sort_rows(nodes->set.sorts[0]);
 	if (ranges->native == NULL)
 	{
 		go_on(ranges, shared, rows, range);
 		return;
 	}
-	ranges->skip = gpusort_joint_sorts_near(&nodes->sorts, range, &after);
+	ranges->skip = gpusort_sort_set_near(&nodes->set, range, &after);
 	ranges->keep = rows->first_rows[range + 1] - rows->first_rows[range];
 }
 

@@ -99,14 +99,14 @@ start_workers(Leader *leader, int wanted)
 	GpuSortBuild *build = &leader->build;
 	const Size query = debug_query_string != NULL ? strlen(debug_query_string) + 1 : 0;
 	ParallelContext *workers;
-	Size joint;
+	Size parallel;
 
 	EnterParallelMode();
 	workers = CreateParallelContext(gpusort_module_path(), "gpusort_index_worker", wanted);
 	wanted = workers->nworkers;
-	joint = gpusort_joint_sort_estimate(build->joint, wanted);
+	parallel = gpusort_parallel_sort_estimate(build->parallel, wanted);
 	shm_toc_estimate_chunk(&workers->estimator, shared_bytes(wanted));
-	shm_toc_estimate_chunk(&workers->estimator, joint);
+	shm_toc_estimate_chunk(&workers->estimator, parallel);
 	shm_toc_estimate_chunk(&workers->estimator, mul_size(wanted, sizeof(WalUsage)));
 	shm_toc_estimate_chunk(&workers->estimator, mul_size(wanted, sizeof(BufferUsage)));
 	if (query > 0)
@@ -125,7 +125,7 @@ start_workers(Leader *leader, int wanted)
 	build->shared->workers = wanted;
 	SharedFileSetInit(&build->shared->files, workers->seg);
 	build->source.share = &build->shared->share;
-	gpusort_joint_sort_initialize(build->joint, allocate(workers, GPUSORT_BUILD_KEY_JOINT, joint), workers->seg, wanted);
+	gpusort_parallel_sort_initialize(build->parallel, allocate(workers, GPUSORT_BUILD_KEY_SORT, parallel), workers->seg, wanted);
 	leader->wal = allocate(workers, GPUSORT_BUILD_KEY_WAL, mul_size(wanted, sizeof(WalUsage)));
 	leader->buffers = allocate(workers, GPUSORT_BUILD_KEY_BUFFER, mul_size(wanted, sizeof(BufferUsage)));
 	if (query > 0)
@@ -148,8 +148,8 @@ finish_workers(Leader *leader)
 static void
 end_sort(Leader *leader)
 {
-	gpusort_joint_sorts_end(&leader->build.sorts);
-	gpusort_joint_sort_detach(leader->build.joint);
+	gpusort_sort_set_end(&leader->build.set);
+	gpusort_parallel_sort_detach(leader->build.parallel);
 	if (leader->workers == NULL)
 		return;
 	DestroyParallelContext(leader->workers);
@@ -166,7 +166,7 @@ sort_rows(Leader *leader, GpuSortFailure *failure)
 {
 	GpuSortBuild *build = &leader->build;
 	const GpuSortParticipant own = {
-		.sorts = &build->sorts,
+		.set = &build->set,
 		.claims = &build->shared->claims,
 		.processes = processes(leader)};
 
@@ -214,8 +214,8 @@ load_rows(Leader *leader, uint32 ranges)
 	finish_workers(leader);
 	if (ranges > 0)
 	{
-		if (!gpusort_joint_sorts_ask(&build->sorts, 0, &failure) ||
-			!gpusort_joint_sorts_begin_range(&build->sorts, &failure))
+		if (!gpusort_sort_set_ask(&build->set, 0, &failure) ||
+			!gpusort_sort_set_begin_range(&build->set, &failure))
 			gpusort_sort_report_lost(true, &failure);
 		while ((row = gpusort_sort_next(build->sort, true)) != NULL)
 		{
@@ -223,7 +223,7 @@ load_rows(Leader *leader, uint32 ranges)
 			if (++loaded % TUPLES_TOLD == 0)
 				pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, loaded);
 		}
-		if (build->sorts.lost)
+		if (build->set.lost)
 			gpusort_sort_report_lost(true, &build->sort->reason);
 	}
 	pg_atomic_write_u64(&build->shared->loaded, loaded);
@@ -269,7 +269,7 @@ load(Leader *leader)
 	if (pg_atomic_read_u64(&build->shared->loaded) != rows)
 		(void) gpusort_failure_set(&failure, GPUSORT_REASON_VERIFY, UINT64_FORMAT " tuples were loaded of " UINT64_FORMAT,
 								   pg_atomic_read_u64(&build->shared->loaded), rows);
-	if (failure.reason != GPUSORT_REASON_NONE || !gpusort_joint_sorts_finish(&build->sorts, &failure))
+	if (failure.reason != GPUSORT_REASON_NONE || !gpusort_sort_set_finish(&build->set, &failure))
 		gpusort_sort_report_lost(true, &failure);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
 	return result;
@@ -305,7 +305,7 @@ build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOr
 	init_shared(leader, build->shared);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN);
 	gpusort_build_create_sort(build, true);
-	if (!gpusort_joint_sorts_begin(&build->sorts, 1 + info->ii_ParallelWorkers, &failure))
+	if (!gpusort_sort_set_begin(&build->set, 1 + info->ii_ParallelWorkers, &failure))
 	{
 		end_sort(leader);
 		note_fallback(index, &failure);
@@ -319,7 +319,7 @@ build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOr
 		note_fallback(index, &failure);
 		return NULL;
 	}
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, gpusort_joint_sort_rows(build->joint)->expected.rows);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, gpusort_parallel_sort_rows(build->parallel)->expected.rows);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_LEAF_LOAD);
 	result = load(leader);
 	end_sort(leader);

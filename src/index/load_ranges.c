@@ -40,8 +40,8 @@ load_range(GpuSortBuild *build, GpuSortBtreeLoad *load, uint32 range, GpuSortFai
 	uint64 rows = 0;
 	char *row;
 
-	if (!gpusort_joint_sorts_ask(&build->sorts, range, failure) ||
-		!gpusort_joint_sorts_begin_range(&build->sorts, failure))
+	if (!gpusort_sort_set_ask(&build->set, range, failure) ||
+		!gpusort_sort_set_begin_range(&build->set, failure))
 		return false;
 	while ((row = gpusort_sort_next(build->sort, true)) != NULL)
 	{
@@ -49,7 +49,7 @@ load_range(GpuSortBuild *build, GpuSortBtreeLoad *load, uint32 range, GpuSortFai
 		if (++rows % ROWS_TOLD == 0)
 			count_rows(build, ROWS_TOLD);
 	}
-	if (build->sorts.lost)
+	if (build->set.lost)
 	{
 		*failure = build->sort->reason;
 		return false;
@@ -82,7 +82,7 @@ gpusort_load_ranges(GpuSortBuild *build, int process)
 	{
 		gpusort_range_pages_begin(pages, range);
 		if (!IsParallelWorker())
-			gpusort_joint_sorts_show(&build->sorts, range);
+			gpusort_sort_set_show(&build->set, range);
 		if (!load_range(build, load, range, &failure))
 		{
 			gpusort_claims_stop(&shared->claims, &failure);

@@ -38,9 +38,9 @@ gpusort_build_create_sort(GpuSortBuild *build, bool progress)
 	build->sort->estimated_rows = build->shared->rows;
 	build->sort->estimated_width = build->shared->width;
 	build->sort->stays = true;
-	build->joint = gpusort_joint_sort_create(build->sort, build->order.count - 1); /* equal keys are in one range */
-	build->sorts.bordered = true;
-	gpusort_joint_sorts_add(&build->sorts, build->joint);
+	build->parallel = gpusort_parallel_sort_create(build->sort, build->order.count - 1); /* equal keys are in one range */
+	build->set.bordered = true;
+	gpusort_sort_set_add(&build->set, build->parallel);
 }
 
 /* This process has put its part of the heap's rows: tells what it has found there. */
@@ -59,17 +59,17 @@ static void
 run_worker(GpuSortBuild *build)
 {
 	const GpuSortClaims *claims = &build->shared->claims;
-	const GpuSortParticipant own = {.sorts = &build->sorts, .claims = &build->shared->claims};
+	const GpuSortParticipant own = {.set = &build->set, .claims = &build->shared->claims};
 
 	gpusort_participant_ingest(&own);
 	gpusort_build_note_figures(build);
 	if (gpusort_participant_await_ranges(&own) && claims->ranges > 1 && gpusort_participant_open(&own))
 	{
 		gpusort_load_ranges(build, ParallelWorkerNumber + 1);
-		gpusort_joint_sorts_close(&build->sorts);
+		gpusort_sort_set_close(&build->set);
 	}
-	gpusort_joint_sorts_end(&build->sorts);
-	gpusort_joint_sort_detach(build->joint);
+	gpusort_sort_set_end(&build->set);
+	gpusort_parallel_sort_detach(build->parallel);
 }
 
 /* Where a worker starts. */
@@ -100,7 +100,7 @@ gpusort_index_worker(dsm_segment *segment, shm_toc *toc)
 	if (gpusort_index_order(build.index, &build.order, &why_not))
 	{
 		gpusort_build_create_sort(&build, false);
-		gpusort_joint_sort_attach(build.joint, shm_toc_lookup(toc, GPUSORT_BUILD_KEY_JOINT, false));
+		gpusort_parallel_sort_attach(build.parallel, shm_toc_lookup(toc, GPUSORT_BUILD_KEY_SORT, false));
 		run_worker(&build);
 	}
 	InstrEndParallelQuery(&buffers[ParallelWorkerNumber], &wal[ParallelWorkerNumber]);

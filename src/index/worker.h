@@ -14,7 +14,7 @@
 #include "index/heap_source.h"
 #include "index/range_pages.h"
 #include "nodes/execnodes.h"
-#include "parallel/joint_sort.h"
+#include "parallel/parallel_sort.h"
 #include "port/atomics.h"
 #include "storage/sharedfileset.h"
 
@@ -59,13 +59,13 @@ typedef struct GpuSortBuild
 	GpuSortIndexRows *rows;
 	GpuSortHeapSource source;
 	GpuSortState *sort;
-	GpuSortJointSort *joint;
-	GpuSortJointSorts sorts;
+	GpuSortParallelSort *parallel;
+	GpuSortSortSet set;
 } GpuSortBuild;
 
 /* Places in the table of contents of what is shared. */
 #define GPUSORT_BUILD_KEY_SHARED UINT64CONST(1)
-#define GPUSORT_BUILD_KEY_JOINT  UINT64CONST(2)
+#define GPUSORT_BUILD_KEY_SORT   UINT64CONST(2)
 #define GPUSORT_BUILD_KEY_QUERY  UINT64CONST(3)
 #define GPUSORT_BUILD_KEY_WAL    UINT64CONST(4)
 #define GPUSORT_BUILD_KEY_BUFFER UINT64CONST(5)

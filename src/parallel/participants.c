@@ -8,9 +8,9 @@
  *	1. ingest: a process registers before it reads a row, puts its part of the rows, and signs off when the service
  *	   has confirmed them.  The last to sign off seals the ingest; whoever comes later must find no row.
  *	2. await_ranges: one of the processes that may do so has the rows sorted and cut into ranges.  It verifies their
- *	   order, where that is to be done (joint_check.c), and finds out what ranges come to, where somebody needs
+ *	   order, where that is to be done (parallel_check.c), and finds out what ranges come to, where somebody needs
  *	   that (total); the other processes take part in both.  Then it publishes the ranges.
- *	3. open: lets this process read.  Ranges are then claimed (claims.h) and read (joint_sort.h).
+ *	3. open: lets this process read.  Ranges are then claimed (claims.h) and read (parallel_sort.h).
  *
  * A process waits for others that put rows, or sort them, and these wait for nobody but the service.  A worker that
  * the service does not let put, sort or read rows, because it has no chunks for it, leaves that to others.
@@ -23,8 +23,8 @@
 #include "parallel/participants.h"
 
 #include "access/parallel.h"
-#include "parallel/joint_check.h"
-#include "parallel/joint_sort.h"
+#include "parallel/parallel_check.h"
+#include "parallel/parallel_sort.h"
 
 /* Logs that a worker leaves to others what it cannot do itself. */
 static void
@@ -44,11 +44,11 @@ gpusort_participant_ingest(const GpuSortParticipant *own)
 
 	if (!gpusort_claims_register(claims))
 	{
-		if (!claims->stop && gpusort_joint_sorts_have_rows(own->sorts))
+		if (!claims->stop && gpusort_sort_set_have_rows(own->set))
 			elog(ERROR, "a process has rows that came too late to be sorted");
 		return;
 	}
-	if (!gpusort_joint_sorts_ingest(own->sorts, &claims->stop, &whole, &failure))
+	if (!gpusort_sort_set_ingest(own->set, &claims->stop, &whole, &failure))
 	{
 		gpusort_claims_stop(claims, &failure);
 		whole = false;
@@ -66,15 +66,15 @@ order(const GpuSortParticipant *own)
 	GpuSortFailure failure;
 	uint32 ranges;
 
-	if (IsParallelWorker() && !gpusort_joint_sorts_join_to_order(own->sorts, &failure))
+	if (IsParallelWorker() && !gpusort_sort_set_join_to_order(own->set, &failure))
 	{
 		leave_to_others("the sort", &failure);
 		gpusort_claims_yield_order(own->claims);
 		return false;
 	}
-	if (gpusort_joint_sorts_order(own->sorts, own->processes, &ranges, &failure) &&
-		gpusort_joint_sorts_open(own->sorts, &own->claims->stop, &failure) &&
-		gpusort_joint_check_lead(own->sorts, own->claims, own->processes, &failure) &&
+	if (gpusort_sort_set_order(own->set, own->processes, &ranges, &failure) &&
+		gpusort_sort_set_open(own->set, &own->claims->stop, &failure) &&
+		gpusort_parallel_check_lead(own->set, own->claims, own->processes, &failure) &&
 		(own->total == NULL || own->total(own->arg, true, ranges, &failure)))
 		gpusort_claims_publish(own->claims, ranges);
 	else
@@ -92,7 +92,7 @@ follow(const GpuSortParticipant *own, GpuSortPartsPhase phase)
 	if (!gpusort_participant_open(own))
 		return false;
 	if (phase == GPUSORT_PARTS_VERIFY)
-		good = gpusort_joint_check_follow(own->sorts, own->claims, &failure);
+		good = gpusort_parallel_check_follow(own->set, own->claims, &failure);
 	else
 		good = own->total(own->arg, false, 0, &failure);
 	if (!good)
@@ -108,7 +108,7 @@ bool
 gpusort_participant_await_ranges(const GpuSortParticipant *own)
 {
 	GpuSortPartsPhase done = GPUSORT_PARTS_NONE;
-	bool orders = own->sorts->workers_order || !IsParallelWorker();
+	bool orders = own->set->workers_order || !IsParallelWorker();
 
 	for (;;)
 	{
@@ -141,7 +141,7 @@ gpusort_participant_open(const GpuSortParticipant *own)
 {
 	GpuSortFailure failure;
 
-	if (gpusort_joint_sorts_open(own->sorts, &own->claims->stop, &failure))
+	if (gpusort_sort_set_open(own->set, &own->claims->stop, &failure))
 		return true;
 	/* Whoever has had the rows sorted reads all that others do not. */
 	leave_to_others("all ranges", &failure);

@@ -16,7 +16,7 @@
 /* One process's part: the caller's, who fills it in. */
 typedef struct GpuSortParticipant
 {
-	GpuSortJointSorts *sorts;
+	GpuSortSortSet *set;
 	GpuSortClaims *claims; /* in shared memory */
 	int processes;         /* which may read ranges, this one included */
 

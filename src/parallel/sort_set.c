@@ -12,20 +12,20 @@
  */
 #include "parallel/sort_set.h"
 
-#include "parallel/joint_sort_state.h"
+#include "parallel/parallel_sort_state.h"
 
 /* So many times as many rows as there are without a rank have one, nearly all of them, where sorts share ranks. */
 #define KNOWN_ROWS_MIN 4
 
 /* Adds a sort; the set grows in the current memory context. */
 void
-gpusort_joint_sorts_add(GpuSortJointSorts *sorts, GpuSortJointSort *sort)
+gpusort_sort_set_add(GpuSortSortSet *set, GpuSortParallelSort *sort)
 {
-	if (sorts->sorts == NULL)
-		sorts->sorts = palloc(sizeof(GpuSortJointSort *));
+	if (set->sorts == NULL)
+		set->sorts = palloc(sizeof(GpuSortParallelSort *));
 	else
-		sorts->sorts = repalloc(sorts->sorts, (sorts->count + 1) * sizeof(GpuSortJointSort *));
-	sorts->sorts[sorts->count++] = sort;
+		set->sorts = repalloc(set->sorts, (set->count + 1) * sizeof(GpuSortParallelSort *));
+	set->sorts[set->count++] = sort;
 }
 
 /* A qsort comparator: by bytes, to find those that are the same. */
@@ -72,16 +72,16 @@ add_known(const GpuSortColumn *column, GpuSortKnownValues *known, const GpuSortK
  * do no harm, many would all be in the same ranges.
  */
 static void
-unify_known(const GpuSortJointSorts *sorts, GpuSortPrefix **prefixes, int i, int string)
+unify_known(const GpuSortSortSet *set, GpuSortPrefix **prefixes, int i, int string)
 {
 	GpuSortKnownValues *known = NULL;
 	double known_rows = 0;
 	double other_rows = 0;
 	bool ranked = true;
 
-	for (int s = 0; s < sorts->count; s++)
+	for (int s = 0; s < set->count; s++)
 	{
-		GpuSortState *sort = sorts->sorts[s]->sort;
+		GpuSortState *sort = set->sorts[s]->sort;
 		GpuSortKnownValues *own = &prefixes[s][string].known;
 
 		ranked &= gpusort_keys_may_rank(&sort->keys->columns[i]);
@@ -95,7 +95,7 @@ unify_known(const GpuSortJointSorts *sorts, GpuSortPrefix **prefixes, int i, int
 		}
 	}
 	ranked &= known != NULL && known_rows >= KNOWN_ROWS_MIN * other_rows;
-	for (int s = 0; s < sorts->count; s++)
+	for (int s = 0; s < set->count; s++)
 	{
 		GpuSortKnownValues *own = &prefixes[s][string].known;
 
@@ -110,18 +110,18 @@ unify_known(const GpuSortJointSorts *sorts, GpuSortPrefix **prefixes, int i, int
  * them, and nothing is left out, so that what most of them begin with is in the keys, too.
  */
 void
-gpusort_joint_sorts_unify(const GpuSortJointSorts *sorts, GpuSortPrefix **prefixes, bool *common_later)
+gpusort_sort_set_unify(const GpuSortSortSet *set, GpuSortPrefix **prefixes, bool *common_later)
 {
-	const GpuSortJointSort *first = sorts->sorts[0];
+	const GpuSortParallelSort *first = set->sorts[0];
 	int string = 0;
 
 	for (int i = 0; i < first->range_columns; i++)
 	{
 		int length = 0;
 
-		for (int s = 0; s < sorts->count; s++)
+		for (int s = 0; s < set->count; s++)
 		{
-			const GpuSortKeys *keys = sorts->sorts[s]->sort->keys;
+			const GpuSortKeys *keys = set->sorts[s]->sort->keys;
 
 			if (i >= keys->encodable || !gpusort_columns_have_same_keys(&keys->columns[i], &first->sort->keys->columns[i]))
 				return;
@@ -130,8 +130,8 @@ gpusort_joint_sorts_unify(const GpuSortJointSorts *sorts, GpuSortPrefix **prefix
 		}
 		if (!gpusort_column_is_sized(&first->sort->keys->columns[i]))
 			continue;
-		unify_known(sorts, prefixes, i, string);
-		for (int s = 0; s < sorts->count; s++)
+		unify_known(set, prefixes, i, string);
+		for (int s = 0; s < set->count; s++)
 		{
 			prefixes[s][string].length = Min(length, GPUSORT_PREFIX_MAX);
 			prefixes[s][string].common_length = 0;
@@ -147,11 +147,11 @@ gpusort_joint_sorts_unify(const GpuSortJointSorts *sorts, GpuSortPrefix **prefix
  * the bits that ranges are cut by, and are all in a few of them.
  */
 void
-gpusort_joint_sorts_keep_ranges(const GpuSortJointSorts *sorts, GpuSortPrefix *prefixes)
+gpusort_sort_set_keep_ranges(const GpuSortSortSet *set, GpuSortPrefix *prefixes)
 {
-	const GpuSortJointSort *own = sorts->sorts[0];
+	const GpuSortParallelSort *own = set->sorts[0];
 	const GpuSortKeys *keys = own->sort->keys;
-	const int columns = sorts->whole_columns > 0 ? sorts->whole_columns : own->range_columns;
+	const int columns = set->whole_columns > 0 ? set->whole_columns : own->range_columns;
 
 	for (int i = 0; i < Min(columns, keys->encodable); i++)
 	{
@@ -187,7 +187,7 @@ has_same_ranks(const GpuSortKeys *a, const GpuSortKeys *b, int i)
  * where known values are not.
  */
 static bool
-is_laid_out_alike(const GpuSortJointSort *a, const GpuSortJointSort *b, int i)
+is_laid_out_alike(const GpuSortParallelSort *a, const GpuSortParallelSort *b, int i)
 {
 	const GpuSortColumn *left = &a->sort->keys->columns[i];
 	const GpuSortColumn *right = &b->sort->keys->columns[i];
@@ -206,14 +206,14 @@ is_laid_out_alike(const GpuSortJointSort *a, const GpuSortJointSort *b, int i)
  * ranges differ; 0: there are none that all sorts have alike.
  */
 uint32
-gpusort_joint_sorts_range_bits(const GpuSortJointSorts *sorts)
+gpusort_sort_set_range_bits(const GpuSortSortSet *set)
 {
-	const GpuSortJointSort *first = sorts->sorts[0];
+	const GpuSortParallelSort *first = set->sorts[0];
 	int columns = first->range_columns;
 
-	for (int s = 0; s < sorts->count; s++)
+	for (int s = 0; s < set->count; s++)
 	{
-		const GpuSortJointSort *other = sorts->sorts[s];
+		const GpuSortParallelSort *other = set->sorts[s];
 		int alike = 0;
 
 		columns = Min(columns, Min(other->range_columns, other->sort->keys->encoded));

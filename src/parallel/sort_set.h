@@ -13,12 +13,12 @@
 #include "keys/keys.h"
 #include "service/protocol.h"
 
-typedef struct GpuSortJointSort GpuSortJointSort;
+typedef struct GpuSortParallelSort GpuSortParallelSort;
 
 /* Those of one GpuSortOutput, for example. */
-typedef struct GpuSortJointSorts
+typedef struct GpuSortSortSet
 {
-	GpuSortJointSort **sorts;
+	GpuSortParallelSort **sorts;
 	int count;
 	bool workers_order; /* workers may have the rows sorted, too, not just the leader */
 	bool bordered;      /* what is made of a range ends at its border, as pages do: few ranges are wanted */
@@ -38,11 +38,11 @@ typedef struct GpuSortJointSorts
 	int asked; /* ranges that are asked for and not begun, and their numbers */
 	uint32 asked_ranges[GPUSORT_READS_MAX];
 	uint32 range; /* at hand */
-} GpuSortJointSorts;
+} GpuSortSortSet;
 
-extern void gpusort_joint_sorts_add(GpuSortJointSorts *sorts, GpuSortJointSort *sort);
-extern void gpusort_joint_sorts_unify(const GpuSortJointSorts *sorts, GpuSortPrefix **prefixes, bool *common_later);
-extern void gpusort_joint_sorts_keep_ranges(const GpuSortJointSorts *sorts, GpuSortPrefix *prefixes);
-extern uint32 gpusort_joint_sorts_range_bits(const GpuSortJointSorts *sorts);
+extern void gpusort_sort_set_add(GpuSortSortSet *set, GpuSortParallelSort *sort);
+extern void gpusort_sort_set_unify(const GpuSortSortSet *set, GpuSortPrefix **prefixes, bool *common_later);
+extern void gpusort_sort_set_keep_ranges(const GpuSortSortSet *set, GpuSortPrefix *prefixes);
+extern uint32 gpusort_sort_set_range_bits(const GpuSortSortSet *set);
 
 #endif /* GPUSORT_SORT_SET_H */

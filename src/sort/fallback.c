@@ -14,7 +14,7 @@
  *
  * Each of the five leaves native begun, and but for few and refused fed; sort.c performs it.  Of a sort whose rows
  * several processes read none is begun: a loss is told to those above, who decide what comes of it
- * (parallel/joint_sort.c).
+ * (parallel/parallel_sort.c).
  *
  *-------------------------------------------------------------------------
  */

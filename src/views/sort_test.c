@@ -15,7 +15,7 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
-#include "parallel/joint_sort.h"
+#include "parallel/parallel_sort.h"
 #include "sort/datum_rows.h"
 #include "sort/heap_rows.h"
 #include "sort/index_rows.h"
@@ -179,25 +179,25 @@ sort_alone(GpuSortState *sort, bool again, int count, TestResult *result)
 
 /* Reads the rows by ranges; from: in place of that, from this row number on. */
 static void
-sort_jointly(GpuSortState *sort, int64 from, TestResult *result)
+sort_in_parallel(GpuSortState *sort, int64 from, TestResult *result)
 {
 	const volatile bool stop = false;
-	GpuSortJointSorts sorts = {0};
-	GpuSortJointSort *joint = gpusort_joint_sort_create(sort, 1);
+	GpuSortSortSet set = {0};
+	GpuSortParallelSort *parallel = gpusort_parallel_sort_create(sort, 1);
 	GpuSortFailure failure = {0};
 	uint32 ranges;
 	bool whole;
 	void *row;
 
-	gpusort_joint_sorts_add(&sorts, joint);
-	if (!gpusort_joint_sorts_begin(&sorts, PROCESSES, &failure) ||
-		!gpusort_joint_sorts_ingest(&sorts, &stop, &whole, &failure) ||
-		!gpusort_joint_sorts_order(&sorts, PROCESSES, &ranges, &failure) ||
-		!gpusort_joint_sorts_open(&sorts, &stop, &failure))
+	gpusort_sort_set_add(&set, parallel);
+	if (!gpusort_sort_set_begin(&set, PROCESSES, &failure) ||
+		!gpusort_sort_set_ingest(&set, &stop, &whole, &failure) ||
+		!gpusort_sort_set_order(&set, PROCESSES, &ranges, &failure) ||
+		!gpusort_sort_set_open(&set, &stop, &failure))
 		gpusort_sort_report_lost(false, &failure);
 	if (from >= 0)
 	{
-		if (!gpusort_reader_ask(&sort->service.reader, from, gpusort_joint_sort_rows(joint)->expected.rows, false,
+		if (!gpusort_reader_ask(&sort->service.reader, from, gpusort_parallel_sort_rows(parallel)->expected.rows, false,
 								&failure))
 			gpusort_sort_report_lost(false, &failure);
 		ranges = 1;
@@ -205,17 +205,17 @@ sort_jointly(GpuSortState *sort, int64 from, TestResult *result)
 	for (uint32 range = 0; range < ranges; range++)
 	{
 		if (from >= 0 ? !gpusort_sort_begin_range(sort, &failure)
-					  : !gpusort_joint_sorts_ask(&sorts, range, &failure) ||
-					!gpusort_joint_sorts_begin_range(&sorts, &failure))
+					  : !gpusort_sort_set_ask(&set, range, &failure) ||
+					!gpusort_sort_set_begin_range(&set, &failure))
 			gpusort_sort_report_lost(true, &failure);
 		while ((row = gpusort_sort_next(sort, true)) != NULL)
 			add_row(result, row);
 	}
-	if (sorts.lost || (from < 0 && !gpusort_joint_sorts_finish(&sorts, &failure)))
-		gpusort_sort_report_lost(true, sorts.lost ? &sort->reason : &failure);
+	if (set.lost || (from < 0 && !gpusort_sort_set_finish(&set, &failure)))
+		gpusort_sort_report_lost(true, set.lost ? &sort->reason : &failure);
 	ereport(NOTICE, (errmsg("%s", from >= 0 ? "rows" : ranges > 1 ? "several ranges"
 																  : "one range")));
-	gpusort_joint_sorts_end(&sorts);
+	gpusort_sort_set_end(&set);
 }
 
 /* Makes the kind of rows that kind names, of elements of a type. */
@@ -295,7 +295,7 @@ gpusort_test_sort(PG_FUNCTION_ARGS)
 	if (strcmp(how, "next") == 0 || strcmp(how, "rewind") == 0)
 		sort_alone(sort, strcmp(how, "rewind") == 0, source.count, &result);
 	else
-		sort_jointly(sort, strcmp(how, "ranges") == 0 ? -1 : pg_strtoint64(how), &result);
+		sort_in_parallel(sort, strcmp(how, "ranges") == 0 ? -1 : pg_strtoint64(how), &result);
 	gpusort_sort_drop(sort);
 	if (index != NULL)
 	{

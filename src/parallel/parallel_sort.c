@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * joint_sort.c
+ * parallel_sort.c
  *	  Sorts whose rows several processes put, and read by ranges.
  *
- * In the leader and in every worker the rows of a sort's source, this process's part, are put (joint_ingest.c); when
- * all have, one process has the rows sorted and cut into ranges (joint_order.c), and each process reads those that it
+ * In the leader and in every worker the rows of a sort's source, this process's part, are put (parallel_ingest.c); when
+ * all have, one process has the rows sorted and cut into ranges (parallel_order.c), and each process reads those that it
  * claims.  Rows that are equal in range_columns are in one range.
  *
  * Two ranges may be asked for: the one at hand and the next.  Within a range rows are read
@@ -14,12 +14,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "parallel/joint_sort.h"
+#include "parallel/parallel_sort.h"
 
 #include "access/parallel.h"
 #include "parallel/claims.h"
-#include "parallel/joint_ingest.h"
-#include "parallel/joint_sort_state.h"
+#include "parallel/parallel_ingest.h"
+#include "parallel/parallel_sort_state.h"
 #include "server/jobs.h"
 #include "server/reasons.h"
 #include "settings.h"
@@ -28,86 +28,86 @@
 #include "sort/service_sort.h"
 
 /*
- * Makes a joint sort of a sort whose rows several processes put; range_columns is as in its struct.  Belongs to the
+ * Makes a parallel sort of a sort whose rows several processes put; range_columns is as in its struct.  Belongs to the
  * current memory context.
  */
-GpuSortJointSort *
-gpusort_joint_sort_create(GpuSortState *sort, int range_columns)
+GpuSortParallelSort *
+gpusort_parallel_sort_create(GpuSortState *sort, int range_columns)
 {
-	GpuSortJointSort *own = palloc0(sizeof(GpuSortJointSort));
+	GpuSortParallelSort *own = palloc0(sizeof(GpuSortParallelSort));
 
 	own->sort = sort;
 	own->range_columns = range_columns;
-	own->joint.keys = sort->keys;
-	own->joint.input = &sort->input;
+	own->ingest.keys = sort->keys;
+	own->ingest.input = &sort->input;
 	own->context = CurrentMemoryContext;
 	return own;
 }
 
 GpuSortState *
-gpusort_joint_sort_sort(const GpuSortJointSort *own)
+gpusort_parallel_sort_sort(const GpuSortParallelSort *own)
 {
 	return own->sort;
 }
 
 /* Returns why PostgreSQL is to sort, in this process alone; of reason NONE: it is not to. */
 const GpuSortFailure *
-gpusort_joint_sort_refusal(const GpuSortJointSort *own)
+gpusort_parallel_sort_refusal(const GpuSortParallelSort *own)
 {
 	return &own->refusal;
 }
 
 /* Returns the rows of all processes, which one of them has had sorted. */
 GpuSortOrderedRows *
-gpusort_joint_sort_rows(const GpuSortJointSort *own)
+gpusort_parallel_sort_rows(const GpuSortParallelSort *own)
 {
 	return own->sorted;
 }
 
 /* This process puts no more rows into the sort of another, if it has not left that yet. */
 void
-gpusort_joint_sort_drop(GpuSortJointSort *own)
+gpusort_parallel_sort_drop(GpuSortParallelSort *own)
 {
-	if (own->joint.client != NULL)
-		gpusort_client_end(own->joint.client);
-	own->joint.client = NULL;
+	if (own->ingest.client != NULL)
+		gpusort_client_end(own->ingest.client);
+	own->ingest.client = NULL;
 }
 
 /* Returns the bytes of shared memory for so many workers. */
 Size
-gpusort_joint_sort_estimate(const GpuSortJointSort *own, int nworkers)
+gpusort_parallel_sort_estimate(const GpuSortParallelSort *own, int nworkers)
 {
-	return add_size(offsetof(GpuSortJointSortShared, joint), gpusort_joint_ingest_bytes(own->sort->keys, nworkers, false));
+	return add_size(offsetof(GpuSortParallelSortShared, ingest), gpusort_parallel_ingest_bytes(own->sort->keys, nworkers, false));
 }
 
 /* Sets what is shared back to the start: no process has put a row. */
 static void
-start_shared(GpuSortJointSort *own)
+start_shared(GpuSortParallelSort *own)
 {
-	GpuSortJointSortShared *shared = own->shared;
+	GpuSortParallelSortShared *shared = own->shared;
 
 	shared->long_rows = false;
 	shared->sorted.ranges = 0;
 	shared->whole = (GpuSortWhole){0};
 	shared->leader_put = (GpuSortPut){0};
 	shared->outcome.key_bits = 0;
-	gpusort_joint_ingest_publish(&own->joint);
+	gpusort_parallel_ingest_publish(&own->ingest);
 }
 
 /* Makes, in the leader, what the processes share, in memory of that segment; the sort may have been begun, or not. */
 void
-gpusort_joint_sort_initialize(GpuSortJointSort *own, void *shared, dsm_segment *segment, int nworkers)
+gpusort_parallel_sort_initialize(GpuSortParallelSort *own, void *shared, dsm_segment *segment, int nworkers)
 {
-	gpusort_joint_sort_attach(own, shared);
+	gpusort_parallel_sort_attach(own, shared);
 	own->shared->segment = dsm_segment_handle(segment);
 	SharedFileSetInit(&own->shared->files, segment);
-	gpusort_joint_ingest_create(&own->shared->joint, nworkers, false);
+	gpusort_parallel_ingest_create(&own->shared->ingest, nworkers, false);
 	start_shared(own);
 }
 
 /* Workers are about to start again; the sort may have been begun, or not. */
 void
-gpusort_joint_sort_reinitialize(GpuSortJointSort *own)
+gpusort_parallel_sort_reinitialize(GpuSortParallelSort *own)
 {
 	if (own->shared == NULL)
 		return;
@@ -117,11 +117,11 @@ gpusort_joint_sort_reinitialize(GpuSortJointSort *own)
 
 /* In a worker: the sort uses what the leader has made in shared memory. */
 void
-gpusort_joint_sort_attach(GpuSortJointSort *own, void *shared)
+gpusort_parallel_sort_attach(GpuSortParallelSort *own, void *shared)
 {
 	own->shared = shared;
 	own->sorted = &own->shared->sorted;
-	own->joint.shared = &own->shared->joint;
+	own->ingest.shared = &own->shared->ingest;
 }
 
 static void
@@ -138,7 +138,7 @@ add_whole(GpuSortWhole *sum, const GpuSortWhole *whole)
  * stay on disk.
  */
 static bool
-verify_sort(const GpuSortJointSort *own, GpuSortFailure *failure)
+verify_sort(const GpuSortParallelSort *own, GpuSortFailure *failure)
 {
 	const GpuSortExpected *expected = &own->sorted->expected;
 	GpuSortWhole whole = own->sort->service.reader.whole;
@@ -157,9 +157,9 @@ verify_sort(const GpuSortJointSort *own, GpuSortFailure *failure)
  * it: while the shared memory is there.
  */
 static void
-finish_sort(GpuSortJointSort *own)
+finish_sort(GpuSortParallelSort *own)
 {
-	GpuSortJointSortShared *shared = own->shared;
+	GpuSortParallelSortShared *shared = own->shared;
 
 	if (own->sorted == NULL || (shared != NULL && shared->outcome.key_bits == 0))
 		return;
@@ -173,11 +173,11 @@ finish_sort(GpuSortJointSort *own)
 
 /* Does so for all sorts that have not done it; false, with a reason, if other rows were read of one than were put. */
 bool
-gpusort_joint_sorts_finish(GpuSortJointSorts *sorts, GpuSortFailure *failure)
+gpusort_sort_set_finish(GpuSortSortSet *set, GpuSortFailure *failure)
 {
-	for (int i = 0; i < sorts->count; i++)
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortJointSort *own = sorts->sorts[i];
+		GpuSortParallelSort *own = set->sorts[i];
 
 		finish_sort(own);
 		*failure = own->unlike;
@@ -190,7 +190,7 @@ gpusort_joint_sorts_finish(GpuSortJointSorts *sorts, GpuSortFailure *failure)
 
 /* The shared memory goes after this. */
 void
-gpusort_joint_sort_detach(GpuSortJointSort *own)
+gpusort_parallel_sort_detach(GpuSortParallelSort *own)
 {
 	if (own->shared == NULL)
 		return;
@@ -200,22 +200,22 @@ gpusort_joint_sort_detach(GpuSortJointSort *own)
 	gpusort_overflow_close(&own->sort->rows->overflow);
 	own->shared = NULL;
 	own->sorted = NULL;
-	own->joint.shared = NULL;
+	own->ingest.shared = NULL;
 }
 
 /* Begins one of the sorts in the service; false, with a reason, if that is not to be. */
 static bool
-begin_sort(GpuSortJointSort *own, GpuSortJointSorts *sorts, int readers, const GpuSortPrefix *prefixes,
+begin_sort(GpuSortParallelSort *own, GpuSortSortSet *set, int readers, const GpuSortPrefix *prefixes,
 		   bool common_later, GpuSortFailure *failure)
 {
 	GpuSortState *sort = own->sort;
 
-	own->workers_order = sorts->workers_order;
+	own->workers_order = set->workers_order;
 	INSTR_TIME_SET_CURRENT(sort->begun);
 	gpusort_keys_lay_out(sort->keys, prefixes, common_later);
 	if (!gpusort_collation_check_allows(sort->keys, failure) || !gpusort_service_sort_begin_shared(sort, readers, failure))
 		return false;
-	gpusort_joint_ingest_start(&own->joint, &sort->service.writer, sort->keys, common_later);
+	gpusort_parallel_ingest_start(&own->ingest, &sort->service.writer, sort->keys, common_later);
 	return true;
 }
 
@@ -224,33 +224,33 @@ begin_sort(GpuSortJointSort *own, GpuSortJointSorts *sorts, int readers, const G
  * refuse must follow.  readers: processes that will read the rows, if all that are planned start.
  */
 bool
-gpusort_joint_sorts_begin(GpuSortJointSorts *sorts, int readers, GpuSortFailure *failure)
+gpusort_sort_set_begin(GpuSortSortSet *set, int readers, GpuSortFailure *failure)
 {
 	GpuSortPrefix **prefixes;
 	bool *common_later;
 
 	if (!gpusort_allowed)
 		return gpusort_failure_set(failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
-	sorts->lost = false;
-	sorts->asked = 0;
-	prefixes = palloc(sorts->count * sizeof(GpuSortPrefix *));
-	common_later = palloc(sorts->count * sizeof(bool));
-	for (int i = 0; i < sorts->count; i++)
+	set->lost = false;
+	set->asked = 0;
+	prefixes = palloc(set->count * sizeof(GpuSortPrefix *));
+	common_later = palloc(set->count * sizeof(bool));
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortState *sort = sorts->sorts[i]->sort;
+		GpuSortState *sort = set->sorts[i]->sort;
 
 		prefixes[i] = MemoryContextAlloc(sort->context, sort->keys->sized * sizeof(GpuSortPrefix));
 		common_later[i] = !gpusort_prefixes_choose(sort->keys, &sort->input, false, sort->estimated_rows, prefixes[i]);
 		if (gpusort_prefixes_too_many_ties(sort->keys, prefixes[i], failure))
 			return false;
 	}
-	if (sorts->count > 1)
-		gpusort_joint_sorts_unify(sorts, prefixes, common_later);
+	if (set->count > 1)
+		gpusort_sort_set_unify(set, prefixes, common_later);
 	else
-		gpusort_joint_sorts_keep_ranges(sorts, prefixes[0]);
-	for (int i = 0; i < sorts->count; i++)
+		gpusort_sort_set_keep_ranges(set, prefixes[0]);
+	for (int i = 0; i < set->count; i++)
 	{
-		if (!begin_sort(sorts->sorts[i], sorts, readers, prefixes[i], common_later[i], failure))
+		if (!begin_sort(set->sorts[i], set, readers, prefixes[i], common_later[i], failure))
 			return false;
 	}
 	return true;
@@ -261,18 +261,18 @@ gpusort_joint_sorts_begin(GpuSortJointSorts *sorts, int readers, GpuSortFailure 
  * to it that the sources give all rows then.
  */
 void
-gpusort_joint_sorts_refuse(GpuSortJointSorts *sorts, const GpuSortFailure *failure)
+gpusort_sort_set_refuse(GpuSortSortSet *set, const GpuSortFailure *failure)
 {
 	const GpuSortFailure reason = *failure;
 
-	gpusort_joint_sorts_end(sorts);
-	for (int i = 0; i < sorts->count; i++)
-		sorts->sorts[i]->refusal = reason;
+	gpusort_sort_set_end(set);
+	for (int i = 0; i < set->count; i++)
+		set->sorts[i]->refusal = reason;
 }
 
 /* Lets long rows of all processes be read by all. */
 static void
-share_long_rows(GpuSortJointSort *own)
+share_long_rows(GpuSortParallelSort *own)
 {
 	GpuSortOverflow *overflow = &own->sort->rows->overflow;
 	MemoryContext caller;
@@ -288,10 +288,10 @@ share_long_rows(GpuSortJointSort *own)
 
 /* A worker joins a sort; false, with a reason, if it is to take no part in it. */
 static bool
-join_sort(GpuSortJointSort *own, GpuSortFailure *failure)
+join_sort(GpuSortParallelSort *own, GpuSortFailure *failure)
 {
 	MemoryContext caller = MemoryContextSwitchTo(own->sort->context);
-	bool joined = gpusort_joint_ingest_join(&own->joint, &own->sort->rows->overflow, failure);
+	bool joined = gpusort_parallel_ingest_join(&own->ingest, &own->sort->rows->overflow, failure);
 
 	MemoryContextSwitchTo(caller);
 	return joined;
@@ -299,7 +299,7 @@ join_sort(GpuSortJointSort *own, GpuSortFailure *failure)
 
 /* The leader's rows are all put, and others may have them sorted; false, with a reason, if they are lost. */
 static bool
-leave_to_others(GpuSortJointSort *own, GpuSortFailure *failure)
+leave_to_others(GpuSortParallelSort *own, GpuSortFailure *failure)
 {
 	GpuSortServiceSort *service = &own->sort->service;
 
@@ -313,11 +313,11 @@ leave_to_others(GpuSortJointSort *own, GpuSortFailure *failure)
 
 /* Puts this process's part of a sort's rows; false, with a reason, if the sort is full or lost. */
 static bool
-ingest_rows(GpuSortJointSort *own, const volatile bool *stop, GpuSortFailure *failure)
+ingest_rows(GpuSortParallelSort *own, const volatile bool *stop, GpuSortFailure *failure)
 {
 	GpuSortState *sort = own->sort;
 
-	if (!gpusort_joint_ingest_rows(&own->joint, stop, failure))
+	if (!gpusort_parallel_ingest_rows(&own->ingest, stop, failure))
 		return false;
 	gpusort_input_clear(&sort->input);
 	if (sort->rows->overflow.file != NULL && own->shared != NULL)
@@ -326,7 +326,7 @@ ingest_rows(GpuSortJointSort *own, const volatile bool *stop, GpuSortFailure *fa
 		own->shared->long_rows = true;
 	}
 	if (IsParallelWorker())
-		return gpusort_joint_ingest_leave(&own->joint, failure);
+		return gpusort_parallel_ingest_leave(&own->ingest, failure);
 	return !own->workers_order || leave_to_others(own, failure);
 }
 
@@ -336,14 +336,14 @@ ingest_rows(GpuSortJointSort *own, const volatile bool *stop, GpuSortFailure *fa
  * sources; *whole becomes false then.
  */
 bool
-gpusort_joint_sorts_ingest(GpuSortJointSorts *sorts, const volatile bool *stop, bool *whole, GpuSortFailure *failure)
+gpusort_sort_set_ingest(GpuSortSortSet *set, const volatile bool *stop, bool *whole, GpuSortFailure *failure)
 {
 	*whole = true;
-	for (int i = 0; i < sorts->count && !*stop; i++)
+	for (int i = 0; i < set->count && !*stop; i++)
 	{
-		GpuSortJointSort *own = sorts->sorts[i];
+		GpuSortParallelSort *own = set->sorts[i];
 
-		own->workers_order = sorts->workers_order;
+		own->workers_order = set->workers_order;
 		if (IsParallelWorker())
 			INSTR_TIME_SET_CURRENT(own->sort->begun);
 		share_long_rows(own);
@@ -364,11 +364,11 @@ gpusort_joint_sorts_ingest(GpuSortJointSorts *sorts, const volatile bool *stop, 
 
 /* Returns true if this process has a part of the rows of any of the sorts that it has not put. */
 bool
-gpusort_joint_sorts_have_rows(GpuSortJointSorts *sorts)
+gpusort_sort_set_have_rows(GpuSortSortSet *set)
 {
-	for (int i = 0; i < sorts->count; i++)
+	for (int i = 0; i < set->count; i++)
 	{
-		if (gpusort_input_next(&sorts->sorts[i]->sort->input) != NULL)
+		if (gpusort_input_next(&set->sorts[i]->sort->input) != NULL)
 			return true;
 	}
 	return false;
@@ -379,11 +379,11 @@ gpusort_joint_sorts_have_rows(GpuSortJointSorts *sorts)
  * or to have it sorted before; false, with a reason, if it cannot.
  */
 static bool
-open_sort(GpuSortJointSort *own, bool sorted, GpuSortFailure *failure)
+open_sort(GpuSortParallelSort *own, bool sorted, GpuSortFailure *failure)
 {
-	return gpusort_joint_ingest_lay_out_keys(&own->joint, failure) &&
-		gpusort_service_sort_join(own->sort, own->shared->joint.token, own->shared->joint.generation,
-								  sorted ? &own->sorted->expected : NULL, own->shared->joint.verified, failure);
+	return gpusort_parallel_ingest_lay_out_keys(&own->ingest, failure) &&
+		gpusort_service_sort_join(own->sort, own->shared->ingest.token, own->shared->ingest.generation,
+								  sorted ? &own->sorted->expected : NULL, own->shared->ingest.verified, failure);
 }
 
 /*
@@ -391,17 +391,17 @@ open_sort(GpuSortJointSort *own, bool sorted, GpuSortFailure *failure)
  * another process is to do it.
  */
 bool
-gpusort_joint_sorts_join_to_order(GpuSortJointSorts *sorts, GpuSortFailure *failure)
+gpusort_sort_set_join_to_order(GpuSortSortSet *set, GpuSortFailure *failure)
 {
 	int joined = 0;
 
-	while (joined < sorts->count && open_sort(sorts->sorts[joined], false, failure))
+	while (joined < set->count && open_sort(set->sorts[joined], false, failure))
 		joined++;
-	if (joined == sorts->count)
+	if (joined == set->count)
 		return true;
 	while (joined-- > 0)
 	{
-		GpuSortState *sort = sorts->sorts[joined]->sort;
+		GpuSortState *sort = set->sorts[joined]->sort;
 		GpuSortFailure ignored;
 
 		/* Nothing is done about an error here: the process that has the rows sorted meets it, too. */
@@ -416,24 +416,24 @@ gpusort_joint_sorts_join_to_order(GpuSortJointSorts *sorts, GpuSortFailure *fail
  * says, while it reads, that no rows are wanted any more.
  */
 bool
-gpusort_joint_sorts_open(GpuSortJointSorts *sorts, const volatile bool *stop, GpuSortFailure *failure)
+gpusort_sort_set_open(GpuSortSortSet *set, const volatile bool *stop, GpuSortFailure *failure)
 {
-	sorts->lost = false;
-	sorts->asked = 0;
-	for (int i = 0; i < sorts->count; i++)
+	set->lost = false;
+	set->asked = 0;
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortJointSort *own = sorts->sorts[i];
+		GpuSortParallelSort *own = set->sorts[i];
 		GpuSortState *sort = own->sort;
 
 		sort->stop = stop;
-		sort->lost = &sorts->lost;
+		sort->lost = &set->lost;
 		share_long_rows(own);
 		if (IsParallelWorker() && sort->service.client == NULL && !open_sort(own, true, failure))
 			return false;
-		if (!IsParallelWorker() && sorts->workers_order && sort->service.reader.client == NULL)
+		if (!IsParallelWorker() && set->workers_order && sort->service.reader.client == NULL)
 			gpusort_service_sort_open(sort, &own->sorted->expected, sort->service.unreported);
 		/* The leader may have come too late to put rows. */
-		gpusort_joint_ingest_settle_common_prefixes(&own->joint);
+		gpusort_parallel_ingest_settle_common_prefixes(&own->ingest);
 	}
 	return true;
 }
@@ -442,35 +442,35 @@ gpusort_joint_sorts_open(GpuSortJointSorts *sorts, const volatile bool *stop, Gp
  * Returns how many rows before a range are read with it, and makes *after how many behind it.
  */
 uint64
-gpusort_joint_sorts_near(const GpuSortJointSorts *sorts, uint32 range, uint64 *after)
+gpusort_sort_set_near(const GpuSortSortSet *set, uint32 range, uint64 *after)
 {
-	const GpuSortOrderedRows *sorted = sorts->sorts[0]->sorted;
+	const GpuSortOrderedRows *sorted = set->sorts[0]->sorted;
 
 	*after = 0;
-	if (!sorts->continued)
+	if (!set->continued)
 		return 0;
-	*after = Min(sorts->after, sorted->expected.rows - sorted->first_rows[range + 1]);
-	return Min(sorts->before, sorted->first_rows[range]);
+	*after = Min(set->after, sorted->expected.rows - sorted->first_rows[range + 1]);
+	return Min(set->before, sorted->first_rows[range]);
 }
 
 /* Asks for the rows of a range, to be read after those asked for before; false, with a reason, if they are lost. */
 bool
-gpusort_joint_sorts_ask(GpuSortJointSorts *sorts, uint32 range, GpuSortFailure *failure)
+gpusort_sort_set_ask(GpuSortSortSet *set, uint32 range, GpuSortFailure *failure)
 {
 	uint64 after;
-	const uint64 before = gpusort_joint_sorts_near(sorts, range, &after);
+	const uint64 before = gpusort_sort_set_near(set, range, &after);
 
-	for (int i = 0; i < sorts->count; i++)
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortJointSort *own = sorts->sorts[i];
+		GpuSortParallelSort *own = set->sorts[i];
 		const uint64 *first = &own->sorted->first_rows[range];
 
 		if (!gpusort_reader_ask(&own->sort->service.reader, first[0] - before, first[1] + after,
-								sorts->again || before + after > 0, failure))
+								set->again || before + after > 0, failure))
 			return false;
 	}
-	Assert(sorts->asked < GPUSORT_READS_MAX);
-	sorts->asked_ranges[sorts->asked++] = range;
+	Assert(set->asked < GPUSORT_READS_MAX);
+	set->asked_ranges[set->asked++] = range;
 	return true;
 }
 
@@ -478,15 +478,15 @@ gpusort_joint_sorts_ask(GpuSortJointSorts *sorts, uint32 range, GpuSortFailure *
  * The next rows of each sort are those of the range that was asked for first; false, with a reason, if they are lost.
  */
 bool
-gpusort_joint_sorts_begin_range(GpuSortJointSorts *sorts, GpuSortFailure *failure)
+gpusort_sort_set_begin_range(GpuSortSortSet *set, GpuSortFailure *failure)
 {
-	Assert(sorts->asked > 0);
-	sorts->range = sorts->asked_ranges[0];
-	sorts->asked--;
-	memmove(sorts->asked_ranges, sorts->asked_ranges + 1, sorts->asked * sizeof(sorts->asked_ranges[0]));
-	for (int i = 0; i < sorts->count; i++)
+	Assert(set->asked > 0);
+	set->range = set->asked_ranges[0];
+	set->asked--;
+	memmove(set->asked_ranges, set->asked_ranges + 1, set->asked * sizeof(set->asked_ranges[0]));
+	for (int i = 0; i < set->count; i++)
 	{
-		if (!gpusort_sort_begin_range(sorts->sorts[i]->sort, failure))
+		if (!gpusort_sort_begin_range(set->sorts[i]->sort, failure))
 			return false;
 	}
 	return true;
@@ -494,11 +494,11 @@ gpusort_joint_sorts_begin_range(GpuSortJointSorts *sorts, GpuSortFailure *failur
 
 /* This process has lost rows of the range at hand: ends the work of all. */
 void
-gpusort_joint_sorts_note_lost(const GpuSortJointSorts *sorts, GpuSortClaims *claims)
+gpusort_sort_set_note_lost(const GpuSortSortSet *set, GpuSortClaims *claims)
 {
-	for (int i = 0; i < sorts->count; i++)
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortState *sort = sorts->sorts[i]->sort;
+		GpuSortState *sort = set->sorts[i]->sort;
 
 		if (sort->stage == GPUSORT_STAGE_LOST)
 			gpusort_claims_stop(claims, &sort->reason);
@@ -507,16 +507,16 @@ gpusort_joint_sorts_note_lost(const GpuSortJointSorts *sorts, GpuSortClaims *cla
 
 /* A worker reads no more; what it has read whole is added to what the others have. */
 void
-gpusort_joint_sorts_close(GpuSortJointSorts *sorts)
+gpusort_sort_set_close(GpuSortSortSet *set)
 {
-	for (int i = 0; i < sorts->count; i++)
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortJointSort *own = sorts->sorts[i];
-		GpuSortJointSortShared *shared = own->shared;
+		GpuSortParallelSort *own = set->sorts[i];
+		GpuSortParallelSortShared *shared = own->shared;
 
-		LWLockAcquire(&shared->joint.lock, LW_EXCLUSIVE);
+		LWLockAcquire(&shared->ingest.lock, LW_EXCLUSIVE);
 		add_whole(&shared->whole, &own->sort->service.reader.whole);
-		LWLockRelease(&shared->joint.lock);
+		LWLockRelease(&shared->ingest.lock);
 		gpusort_rows_clear(own->sort->rows);
 		gpusort_service_sort_release(own->sort);
 	}
@@ -524,35 +524,35 @@ gpusort_joint_sorts_close(GpuSortJointSorts *sorts)
 
 /* Shows others in gpusort_jobs that the ranges before this one have been emitted. */
 void
-gpusort_joint_sorts_show(GpuSortJointSorts *sorts, uint32 range)
+gpusort_sort_set_show(GpuSortSortSet *set, uint32 range)
 {
-	for (int i = 0; i < sorts->count; i++)
-		gpusort_service_sort_show(sorts->sorts[i]->sort, GPUSORT_PHASE_EMIT, sorts->sorts[i]->sorted->first_rows[range]);
+	for (int i = 0; i < set->count; i++)
+		gpusort_service_sort_show(set->sorts[i]->sort, GPUSORT_PHASE_EMIT, set->sorts[i]->sorted->first_rows[range]);
 }
 
 /* Ends the sorts in the service, of which no row is wanted any more; what is known of them stays. */
 void
-gpusort_joint_sorts_release(GpuSortJointSorts *sorts)
+gpusort_sort_set_release(GpuSortSortSet *set)
 {
-	for (int i = 0; i < sorts->count; i++)
+	for (int i = 0; i < set->count; i++)
 	{
-		gpusort_rows_clear(sorts->sorts[i]->sort->rows);
-		gpusort_service_sort_release(sorts->sorts[i]->sort);
+		gpusort_rows_clear(set->sorts[i]->sort->rows);
+		gpusort_service_sort_release(set->sorts[i]->sort);
 	}
 }
 
 /* Drops the sorts, in whatever state they are. */
 void
-gpusort_joint_sorts_end(GpuSortJointSorts *sorts)
+gpusort_sort_set_end(GpuSortSortSet *set)
 {
-	for (int i = 0; i < sorts->count; i++)
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortJointSort *own = sorts->sorts[i];
+		GpuSortParallelSort *own = set->sorts[i];
 
-		gpusort_joint_sort_drop(own);
+		gpusort_parallel_sort_drop(own);
 		gpusort_sort_end(own->sort);
-		gpusort_joint_ingest_reset(&own->joint);
+		gpusort_parallel_ingest_reset(&own->ingest);
 		own->refusal.reason = GPUSORT_REASON_NONE;
 	}
-	sorts->lost = false;
+	set->lost = false;
 }

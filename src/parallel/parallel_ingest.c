@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * joint_ingest.c
+ * parallel_ingest.c
  *	  One process's part in the ingest of a sort to which several processes add rows.
  *
  * A worker joins the sort with a connection of its own,
  * the leader writes with the writer of the sort that it has begun.
  * Below a Gather whose rows one process reads the parts are GpuSortIngest
- * nodes (ingest.c), else the GpuSort nodes themselves (joint_sort.c).
+ * nodes (ingest.c), else the GpuSort nodes themselves (parallel_sort.c).
  *
  * All must make the same keys.  How much of its strings is in the key is settled by
  * the leader before workers start, but the common prefixes that keys leave out
@@ -25,7 +25,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "parallel/joint_ingest.h"
+#include "parallel/parallel_ingest.h"
 
 #include "access/parallel.h"
 #include "server/reasons.h"
@@ -37,11 +37,11 @@
 static Size
 prefixes_offset(int nworkers)
 {
-	return MAXALIGN(offsetof(GpuSortJointIngestShared, put) + nworkers * sizeof(GpuSortPut));
+	return MAXALIGN(offsetof(GpuSortParallelIngestShared, put) + nworkers * sizeof(GpuSortPut));
 }
 
 static GpuSortPrefix *
-shared_prefixes(GpuSortJointIngestShared *shared)
+shared_prefixes(GpuSortParallelIngestShared *shared)
 {
 	return (GpuSortPrefix *) ((char *) shared + prefixes_offset(shared->nworkers));
 }
@@ -53,21 +53,21 @@ cutoff_offset(const GpuSortKeys *keys, int nworkers)
 }
 
 static GpuSortCutoffShared *
-shared_cutoff(GpuSortJointIngestShared *shared, const GpuSortKeys *keys)
+shared_cutoff(GpuSortParallelIngestShared *shared, const GpuSortKeys *keys)
 {
 	return (GpuSortCutoffShared *) ((char *) shared + cutoff_offset(keys, shared->nworkers));
 }
 
 /* Returns the bytes of shared memory for so many workers; bounded: with room for a cutoff. */
 Size
-gpusort_joint_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded)
+gpusort_parallel_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded)
 {
 	return add_size(cutoff_offset(keys, nworkers), bounded ? gpusort_cutoff_shared_bytes() : 0);
 }
 
 /* Makes what is in shared memory, of bytes for so many workers; there is no sort to join yet. */
 void
-gpusort_joint_ingest_create(GpuSortJointIngestShared *shared, int nworkers, bool bounded)
+gpusort_parallel_ingest_create(GpuSortParallelIngestShared *shared, int nworkers, bool bounded)
 {
 	shared->token = 0;
 	shared->nworkers = nworkers;
@@ -80,20 +80,20 @@ gpusort_joint_ingest_create(GpuSortJointIngestShared *shared, int nworkers, bool
  * keys.  common_later: the keys have no common prefixes yet, but are laid out for some.
  */
 void
-gpusort_joint_ingest_start(GpuSortJointIngest *joint, GpuSortWriter *writer, GpuSortKeys *keys, bool common_later)
+gpusort_parallel_ingest_start(GpuSortParallelIngest *ingest, GpuSortWriter *writer, GpuSortKeys *keys, bool common_later)
 {
-	joint->writer = writer;
-	joint->keys = keys;
-	joint->common_later = common_later;
-	joint->settled = !common_later;
+	ingest->writer = writer;
+	ingest->keys = keys;
+	ingest->common_later = common_later;
+	ingest->settled = !common_later;
 }
 
 /* Lets workers that start after this join the sort; without one they have none to join. */
 void
-gpusort_joint_ingest_publish(GpuSortJointIngest *joint)
+gpusort_parallel_ingest_publish(GpuSortParallelIngest *ingest)
 {
-	GpuSortJointIngestShared *shared = joint->shared;
-	GpuSortWriter *writer = joint->writer;
+	GpuSortParallelIngestShared *shared = ingest->shared;
+	GpuSortWriter *writer = ingest->writer;
 
 	memset(shared->put, 0, shared->nworkers * sizeof(GpuSortPut));
 	shared->token = 0;
@@ -104,20 +104,20 @@ gpusort_joint_ingest_publish(GpuSortJointIngest *joint)
 	shared->generation = gpusort_client_generation(writer->client);
 	shared->job = writer->job;
 	shared->verified = writer->tail > 0;
-	shared->libc_hash = gpusort_keys_libc_hash(joint->keys);
-	shared->common_later = joint->common_later;
-	shared->common_chosen = !joint->common_later;
+	shared->libc_hash = gpusort_keys_libc_hash(ingest->keys);
+	shared->common_later = ingest->common_later;
+	shared->common_chosen = !ingest->common_later;
 	shared->has_cutoff = shared->bounded && writer->cutoff != NULL;
 	if (shared->has_cutoff)
-		gpusort_cutoff_share(writer->cutoff, shared_cutoff(shared, joint->keys));
-	memcpy(shared_prefixes(shared), joint->keys->prefixes, joint->keys->sized * sizeof(GpuSortPrefix));
+		gpusort_cutoff_share(writer->cutoff, shared_cutoff(shared, ingest->keys));
+	memcpy(shared_prefixes(shared), ingest->keys->prefixes, ingest->keys->sized * sizeof(GpuSortPrefix));
 }
 
 /* All workers have left: adds what they have put to *put. */
 void
-gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSortPut *put)
+gpusort_parallel_ingest_collect(const GpuSortParallelIngest *ingest, GpuSortPut *put)
 {
-	const GpuSortJointIngestShared *shared = joint->shared;
+	const GpuSortParallelIngestShared *shared = ingest->shared;
 
 	for (int i = 0; shared != NULL && i < shared->nworkers; i++)
 	{
@@ -131,10 +131,10 @@ gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSortPut *put)
 
 /* There is no sort any more. */
 void
-gpusort_joint_ingest_reset(GpuSortJointIngest *joint)
+gpusort_parallel_ingest_reset(GpuSortParallelIngest *ingest)
 {
-	joint->writer = NULL;
-	joint->common_later = false;
+	ingest->writer = NULL;
+	ingest->common_later = false;
 }
 
 /*
@@ -142,15 +142,15 @@ gpusort_joint_ingest_reset(GpuSortJointIngest *joint)
  * the locale's files have been replaced since the leader has read them.
  */
 bool
-gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *failure)
+gpusort_parallel_ingest_lay_out_keys(GpuSortParallelIngest *ingest, GpuSortFailure *failure)
 {
-	GpuSortJointIngestShared *shared = joint->shared;
+	GpuSortParallelIngestShared *shared = ingest->shared;
 
 	LWLockAcquire(&shared->lock, LW_SHARED);
-	gpusort_keys_lay_out(joint->keys, shared_prefixes(shared), shared->common_later);
-	joint->settled = shared->common_chosen;
+	gpusort_keys_lay_out(ingest->keys, shared_prefixes(shared), shared->common_later);
+	ingest->settled = shared->common_chosen;
 	LWLockRelease(&shared->lock);
-	if (gpusort_keys_libc_hash(joint->keys) == shared->libc_hash)
+	if (gpusort_keys_libc_hash(ingest->keys) == shared->libc_hash)
 		return true;
 	shared->libc_differs = true;
 	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
@@ -162,61 +162,61 @@ gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *fai
  * belongs to the current memory context; overflow as for a writer.
  */
 bool
-gpusort_joint_ingest_join(GpuSortJointIngest *joint, GpuSortOverflow *overflow, GpuSortFailure *failure)
+gpusort_parallel_ingest_join(GpuSortParallelIngest *ingest, GpuSortOverflow *overflow, GpuSortFailure *failure)
 {
-	GpuSortJointIngestShared *shared = joint->shared;
+	GpuSortParallelIngestShared *shared = ingest->shared;
 
 	if (shared->token == 0)
 		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "there is no sort to join");
-	if (!gpusort_joint_ingest_lay_out_keys(joint, failure))
+	if (!gpusort_parallel_ingest_lay_out_keys(ingest, failure))
 		return false;
-	joint->client = gpusort_client_join(shared->token, shared->generation, false, failure);
-	if (joint->client == NULL)
+	ingest->client = gpusort_client_join(shared->token, shared->generation, false, failure);
+	if (ingest->client == NULL)
 		return false;
-	gpusort_writer_init(&joint->own_writer, joint->client, joint->keys, overflow, shared->job, shared->verified);
+	gpusort_writer_init(&ingest->own_writer, ingest->client, ingest->keys, overflow, shared->job, shared->verified);
 	if (shared->has_cutoff)
-		joint->own_writer.cutoff = gpusort_cutoff_join(shared_cutoff(shared, joint->keys));
-	joint->writer = &joint->own_writer;
+		ingest->own_writer.cutoff = gpusort_cutoff_join(shared_cutoff(shared, ingest->keys));
+	ingest->writer = &ingest->own_writer;
 	return true;
 }
 
 /* Hands over what this worker has put, and ends its part; false, with a reason, if it is not in the sort. */
 bool
-gpusort_joint_ingest_leave(GpuSortJointIngest *joint, GpuSortFailure *failure)
+gpusort_parallel_ingest_leave(GpuSortParallelIngest *ingest, GpuSortFailure *failure)
 {
-	GpuSortWriter *writer = joint->writer;
+	GpuSortWriter *writer = ingest->writer;
 	bool left;
 
 	*failure = writer->failure;
-	left = (failure->reason == GPUSORT_REASON_NONE || gpusort_client_is_full(joint->client)) &&
-		gpusort_writer_finish(writer, failure) && gpusort_client_leave(joint->client, failure);
+	left = (failure->reason == GPUSORT_REASON_NONE || gpusort_client_is_full(ingest->client)) &&
+		gpusort_writer_finish(writer, failure) && gpusort_client_leave(ingest->client, failure);
 	if (left)
-		joint->shared->put[ParallelWorkerNumber] = gpusort_writer_put(writer);
-	gpusort_client_end(joint->client);
-	joint->client = NULL;
-	joint->writer = NULL;
+		ingest->shared->put[ParallelWorkerNumber] = gpusort_writer_put(writer);
+	gpusort_client_end(ingest->client);
+	ingest->client = NULL;
+	ingest->writer = NULL;
 	return left;
 }
 
 /* Makes the common prefixes of our keys those of the process that chose first: others, or ours. */
 static void
-settle(GpuSortJointIngest *joint, const GpuSortPrefix *ours)
+settle(GpuSortParallelIngest *ingest, const GpuSortPrefix *ours)
 {
-	GpuSortJointIngestShared *shared = joint->shared;
+	GpuSortParallelIngestShared *shared = ingest->shared;
 	GpuSortPrefix *chosen;
 
-	joint->settled = true;
+	ingest->settled = true;
 	if (shared == NULL)
 	{
-		gpusort_keys_set_common_prefixes(joint->keys, ours);
+		gpusort_keys_set_common_prefixes(ingest->keys, ours);
 		return;
 	}
 	chosen = shared_prefixes(shared);
 	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
 	if (!shared->common_chosen)
-		memcpy(chosen, ours, joint->keys->sized * sizeof(GpuSortPrefix));
+		memcpy(chosen, ours, ingest->keys->sized * sizeof(GpuSortPrefix));
 	shared->common_chosen = true;
-	gpusort_keys_set_common_prefixes(joint->keys, chosen);
+	gpusort_keys_set_common_prefixes(ingest->keys, chosen);
 	LWLockRelease(&shared->lock);
 }
 
@@ -225,29 +225,29 @@ settle(GpuSortJointIngest *joint, const GpuSortPrefix *ours)
  * those that another has chosen; if nobody has there are to be none.
  */
 void
-gpusort_joint_ingest_settle_common_prefixes(GpuSortJointIngest *joint)
+gpusort_parallel_ingest_settle_common_prefixes(GpuSortParallelIngest *ingest)
 {
-	if (likely(joint->settled))
+	if (likely(ingest->settled))
 		return;
-	settle(joint, joint->keys->prefixes);
+	settle(ingest, ingest->keys->prefixes);
 }
 
 /* Looks at our first rows, to settle the common prefixes. */
 static void
-choose_common_prefixes(GpuSortJointIngest *joint)
+choose_common_prefixes(GpuSortParallelIngest *ingest)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort choice", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller;
 	GpuSortPrefix *ours;
 
-	(void) gpusort_input_read_first(joint->input, Max(GPUSORT_SAMPLE_ROWS, gpusort_few_values_rows(joint->keys)));
+	(void) gpusort_input_read_first(ingest->input, Max(GPUSORT_SAMPLE_ROWS, gpusort_few_values_rows(ingest->keys)));
 	caller = MemoryContextSwitchTo(context);
-	ours = palloc(joint->keys->sized * sizeof(GpuSortPrefix));
+	ours = palloc(ingest->keys->sized * sizeof(GpuSortPrefix));
 	/* Statistics are left out: the leader has found that they say too little. */
-	(void) gpusort_prefixes_choose(joint->keys, joint->input, true, 0, ours);
-	for (int i = 0; i < joint->keys->sized; i++)
+	(void) gpusort_prefixes_choose(ingest->keys, ingest->input, true, 0, ours);
+	for (int i = 0; i < ingest->keys->sized; i++)
 	{
-		const GpuSortPrefix *laid_out = &joint->keys->prefixes[i];
+		const GpuSortPrefix *laid_out = &ingest->keys->prefixes[i];
 
 		if (laid_out->settled)
 			ours[i] = *laid_out;
@@ -256,8 +256,8 @@ choose_common_prefixes(GpuSortJointIngest *joint)
 		ours[i].settled = laid_out->settled;
 		ours[i].known = laid_out->known;
 	}
-	gpusort_few_values_add(joint->keys, joint->input, ours);
-	settle(joint, ours);
+	gpusort_few_values_add(ingest->keys, ingest->input, ours);
+	settle(ingest, ours);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 }
@@ -268,11 +268,11 @@ choose_common_prefixes(GpuSortJointIngest *joint)
  * with failure's reason why no others will be, or NONE if it is a long one.
  */
 bool
-gpusort_joint_ingest_rows(GpuSortJointIngest *joint, const volatile bool *stop, GpuSortFailure *failure)
+gpusort_parallel_ingest_rows(GpuSortParallelIngest *ingest, const volatile bool *stop, GpuSortFailure *failure)
 {
-	GpuSortInput *input = joint->input;
+	GpuSortInput *input = ingest->input;
 
-	if (unlikely(!joint->settled))
-		choose_common_prefixes(joint);
-	return input->rows->kind->put_rows(input->rows, joint->writer, input, stop, failure);
+	if (unlikely(!ingest->settled))
+		choose_common_prefixes(ingest);
+	return input->rows->kind->put_rows(input->rows, ingest->writer, input, stop, failure);
 }

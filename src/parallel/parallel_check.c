@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * joint_check.c
+ * parallel_check.c
  *	  Has the order of shared sorts' rows verified by all of their processes.
  *
  * The process that has had the rows sorted and cut divides them into parts (order_check.c) and
@@ -12,38 +12,38 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "parallel/joint_check.h"
+#include "parallel/parallel_check.h"
 
 #include "client/elapsed.h"
 #include "server/jobs.h"
 #include "sort/service_sort.h"
-#include "parallel/joint_sort.h"
+#include "parallel/parallel_sort.h"
 
 /* Returns the sort that a part of all sorts' is of, and makes *part its number there. */
-static GpuSortJointSort *
-sort_of_part(const GpuSortJointSorts *sorts, uint32 *part)
+static GpuSortParallelSort *
+sort_of_part(const GpuSortSortSet *set, uint32 *part)
 {
 	int i = 0;
 
 	for (;;)
 	{
-		uint32 parts = gpusort_order_parts_of(gpusort_joint_sort_rows(sorts->sorts[i]));
+		uint32 parts = gpusort_order_parts_of(gpusort_parallel_sort_rows(set->sorts[i]));
 
 		if (*part < parts)
-			return sorts->sorts[i];
+			return set->sorts[i];
 		*part -= parts;
 		i++;
-		Assert(i < sorts->count);
+		Assert(i < set->count);
 	}
 }
 
 /* Verifies one part of a sort, which belongs to this process. */
 static bool
-check_part(GpuSortJointSort *own, uint32 part, GpuSortClaims *claims, GpuSortFailure *failure)
+check_part(GpuSortParallelSort *own, uint32 part, GpuSortClaims *claims, GpuSortFailure *failure)
 {
-	GpuSortState *sort = gpusort_joint_sort_sort(own);
+	GpuSortState *sort = gpusort_parallel_sort_sort(own);
 	GpuSortServiceSort *service = &sort->service;
-	GpuSortOrderedRows *rows = gpusort_joint_sort_rows(own);
+	GpuSortOrderedRows *rows = gpusort_parallel_sort_rows(own);
 	uint64 pairs = 0;
 
 	gpusort_service_sort_create_check(sort);
@@ -59,14 +59,14 @@ check_part(GpuSortJointSort *own, uint32 part, GpuSortClaims *claims, GpuSortFai
  * with a reason, if one is out of order, or lost.
  */
 bool
-gpusort_joint_check_follow(GpuSortJointSorts *sorts, GpuSortClaims *claims, GpuSortFailure *failure)
+gpusort_parallel_check_follow(GpuSortSortSet *set, GpuSortClaims *claims, GpuSortFailure *failure)
 {
 	int claimed;
 
 	while ((claimed = gpusort_claims_next_part(claims, GPUSORT_PARTS_VERIFY)) >= 0)
 	{
 		uint32 part = claimed;
-		GpuSortJointSort *own = sort_of_part(sorts, &part);
+		GpuSortParallelSort *own = sort_of_part(set, &part);
 
 		if (!check_part(own, part, claims, failure))
 			return false;
@@ -76,14 +76,14 @@ gpusort_joint_check_follow(GpuSortJointSorts *sorts, GpuSortClaims *claims, GpuS
 
 /* Divides the sorts whose order is to be verified into parts for so many processes; returns how many there are. */
 static uint32
-divide(GpuSortJointSorts *sorts, int processes)
+divide(GpuSortSortSet *set, int processes)
 {
 	uint32 parts = 0;
 
-	for (int i = 0; i < sorts->count; i++)
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortState *sort = gpusort_joint_sort_sort(sorts->sorts[i]);
-		GpuSortOrderedRows *rows = gpusort_joint_sort_rows(sorts->sorts[i]);
+		GpuSortState *sort = gpusort_parallel_sort_sort(set->sorts[i]);
+		GpuSortOrderedRows *rows = gpusort_parallel_sort_rows(set->sorts[i]);
 
 		rows->part_ranges = 0;
 		if (!sort->service.check_order)
@@ -99,24 +99,24 @@ divide(GpuSortJointSorts *sorts, int processes)
  * sorted; all must be there to be read.  false, with a reason, if they are out of order, or lost.
  */
 bool
-gpusort_joint_check_lead(GpuSortJointSorts *sorts, GpuSortClaims *claims, int processes, GpuSortFailure *failure)
+gpusort_parallel_check_lead(GpuSortSortSet *set, GpuSortClaims *claims, int processes, GpuSortFailure *failure)
 {
-	uint32 parts = divide(sorts, processes);
+	uint32 parts = divide(set, processes);
 	instr_time start;
 
 	if (parts == 0)
 		return true;
 	INSTR_TIME_SET_CURRENT(start);
 	gpusort_claims_begin_parts(claims, GPUSORT_PARTS_VERIFY, parts);
-	if (!gpusort_joint_check_follow(sorts, claims, failure))
+	if (!gpusort_parallel_check_follow(set, claims, failure))
 		return false;
 	gpusort_claims_finish_parts(claims);
-	for (int i = 0; i < sorts->count; i++)
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortState *sort = gpusort_joint_sort_sort(sorts->sorts[i]);
+		GpuSortState *sort = gpusort_parallel_sort_sort(set->sorts[i]);
 
 		if (sort->service.check_order)
-			gpusort_service_sort_note_check(sort, gpusort_joint_sort_rows(sorts->sorts[i])->pairs, gpusort_ms_since(start));
+			gpusort_service_sort_note_check(sort, gpusort_parallel_sort_rows(set->sorts[i])->pairs, gpusort_ms_since(start));
 	}
 	return true;
 }

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * joint_ingest.h
+ * parallel_ingest.h
  *	  One process's part in the ingest of a sort to which several processes add rows.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_JOINT_INGEST_H
-#define GPUSORT_JOINT_INGEST_H
+#ifndef GPUSORT_PARALLEL_INGEST_H
+#define GPUSORT_PARALLEL_INGEST_H
 
 #include "compat.h"
 
@@ -20,7 +20,7 @@
  * In dynamic shared memory.  The leader writes it before workers start; then each
  * worker writes its own entry, which the leader reads when the worker has left.
  */
-typedef struct GpuSortJointIngestShared
+typedef struct GpuSortParallelIngestShared
 {
 	uint64 token;        /* of the sort to join; 0: none */
 	uint32 generation;   /* of the service that sorts */
@@ -36,12 +36,12 @@ typedef struct GpuSortJointIngestShared
 	bool common_chosen;
 	GpuSortPut put[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column; then,
 											 * if there is one, a GpuSortCutoffShared */
-} GpuSortJointIngestShared;
+} GpuSortParallelIngestShared;
 
 /* A process's part. */
-typedef struct GpuSortJointIngest
+typedef struct GpuSortParallelIngest
 {
-	GpuSortJointIngestShared *shared; /* NULL: no other process takes part */
+	GpuSortParallelIngestShared *shared; /* NULL: no other process takes part */
 	GpuSortKeys *keys;
 	GpuSortInput *input;
 	GpuSortWriter *writer; /* where rows go; NULL: nowhere */
@@ -53,25 +53,25 @@ typedef struct GpuSortJointIngest
 
 	/* the leader's */
 	bool common_later;
-} GpuSortJointIngest;
+} GpuSortParallelIngest;
 
-extern Size gpusort_joint_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded);
-extern void gpusort_joint_ingest_create(GpuSortJointIngestShared *shared, int nworkers, bool bounded);
+extern Size gpusort_parallel_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded);
+extern void gpusort_parallel_ingest_create(GpuSortParallelIngestShared *shared, int nworkers, bool bounded);
 
 /* The leader's */
-extern void gpusort_joint_ingest_start(GpuSortJointIngest *joint, GpuSortWriter *writer, GpuSortKeys *keys,
-									   bool common_later);
-extern void gpusort_joint_ingest_publish(GpuSortJointIngest *joint);
-extern void gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSortPut *put);
-extern void gpusort_joint_ingest_reset(GpuSortJointIngest *joint);
+extern void gpusort_parallel_ingest_start(GpuSortParallelIngest *ingest, GpuSortWriter *writer, GpuSortKeys *keys,
+										  bool common_later);
+extern void gpusort_parallel_ingest_publish(GpuSortParallelIngest *ingest);
+extern void gpusort_parallel_ingest_collect(const GpuSortParallelIngest *ingest, GpuSortPut *put);
+extern void gpusort_parallel_ingest_reset(GpuSortParallelIngest *ingest);
 
 /* A worker's */
-extern bool gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *failure);
-extern bool gpusort_joint_ingest_join(GpuSortJointIngest *joint, GpuSortOverflow *overflow, GpuSortFailure *failure);
-extern bool gpusort_joint_ingest_leave(GpuSortJointIngest *joint, GpuSortFailure *failure);
+extern bool gpusort_parallel_ingest_lay_out_keys(GpuSortParallelIngest *ingest, GpuSortFailure *failure);
+extern bool gpusort_parallel_ingest_join(GpuSortParallelIngest *ingest, GpuSortOverflow *overflow, GpuSortFailure *failure);
+extern bool gpusort_parallel_ingest_leave(GpuSortParallelIngest *ingest, GpuSortFailure *failure);
 
 /* Everybody's */
-extern void gpusort_joint_ingest_settle_common_prefixes(GpuSortJointIngest *joint);
-extern bool gpusort_joint_ingest_rows(GpuSortJointIngest *joint, const volatile bool *stop, GpuSortFailure *failure);
+extern void gpusort_parallel_ingest_settle_common_prefixes(GpuSortParallelIngest *ingest);
+extern bool gpusort_parallel_ingest_rows(GpuSortParallelIngest *ingest, const volatile bool *stop, GpuSortFailure *failure);
 
-#endif /* GPUSORT_JOINT_INGEST_H */
+#endif /* GPUSORT_PARALLEL_INGEST_H */

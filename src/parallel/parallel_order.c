@@ -1,20 +1,20 @@
 /*-------------------------------------------------------------------------
  *
- * joint_order.c
- *	  Has the rows of joint sorts sorted, and cut into ranges.
+ * parallel_order.c
+ *	  Has the rows of parallel sorts sorted, and cut into ranges.
  *
- * Once, when all processes have put theirs (joint_sort.c has the order of calls).  All sorts of a plan are cut at the
+ * Once, when all processes have put theirs (parallel_sort.c has the order of calls).  All sorts of a plan are cut at the
  * borders of the longest.
  *
  *-------------------------------------------------------------------------
  */
-#include "parallel/joint_sort.h"
+#include "parallel/parallel_sort.h"
 
 #include "access/parallel.h"
 #include "client/elapsed.h"
 #include "server/reasons.h"
 #include "sort/service_sort.h"
-#include "parallel/joint_sort_state.h"
+#include "parallel/parallel_sort_state.h"
 #include "settings.h"
 
 /*
@@ -49,7 +49,7 @@
 
 /* Has the rows sorted that all processes have put; false, with a reason, if they are lost. */
 static bool
-order_rows(GpuSortJointSort *own, GpuSortFailure *failure)
+order_rows(GpuSortParallelSort *own, GpuSortFailure *failure)
 {
 	GpuSortState *sort = own->sort;
 	GpuSortPut put = {0};
@@ -58,9 +58,9 @@ order_rows(GpuSortJointSort *own, GpuSortFailure *failure)
 	if (own->sorted == NULL)
 		own->sorted = MemoryContextAlloc(own->context, sizeof(GpuSortOrderedRows));
 	own->sorted->pairs = 0;
-	gpusort_joint_ingest_settle_common_prefixes(&own->joint);
+	gpusort_parallel_ingest_settle_common_prefixes(&own->ingest);
 	INSTR_TIME_SET_CURRENT(ingested);
-	gpusort_joint_ingest_collect(&own->joint, &put);
+	gpusort_parallel_ingest_collect(&own->ingest, &put);
 	if (IsParallelWorker())
 	{
 		/* The leader's own are not in shared memory where it is the leader that orders: its writer has them. */
@@ -95,13 +95,13 @@ bordered_ranges_wanted(const GpuSortExpected *expected, int processes)
 
 /* Returns into how many ranges rows are to be cut for so many processes. */
 static uint32
-ranges_wanted(const GpuSortJointSorts *sorts, const GpuSortExpected *expected, int processes)
+ranges_wanted(const GpuSortSortSet *set, const GpuSortExpected *expected, int processes)
 {
 	uint64 ranges = Min(expected->bytes / RANGE_BYTES_MIN, (uint64) processes * RANGES_PER_PROCESS);
 
 	if (processes == 1)
 		return 1; /* one process reads all rows: the plan above need not start over */
-	if (sorts->bordered && gpusort_min_rows >= RANGE_ROWS_MIN)
+	if (set->bordered && gpusort_min_rows >= RANGE_ROWS_MIN)
 		return bordered_ranges_wanted(expected, processes);
 	ranges = Max(ranges, expected->bytes / RANGE_BYTES);
 	ranges = Max(ranges, (uint64) processes * RANGES_PER_PROCESS_MIN);
@@ -111,7 +111,7 @@ ranges_wanted(const GpuSortJointSorts *sorts, const GpuSortExpected *expected, i
 
 /* Cuts a sort's rows, at the borders of like if that is another. */
 static bool
-cut_rows(GpuSortJointSort *own, GpuSortJointSort *like, uint32 bits, uint32 most, GpuSortFailure *failure)
+cut_rows(GpuSortParallelSort *own, GpuSortParallelSort *like, uint32 bits, uint32 most, GpuSortFailure *failure)
 {
 	GpuSortOrderedRows *sorted = own->sorted;
 	uint64 token = own == like ? 0 : gpusort_client_token(like->sort->service.client);
@@ -147,7 +147,7 @@ are_even(const GpuSortOrderedRows *rows, int processes)
 
 /* Returns true if rows can be read from any number on: not where one may tie with others, or is verified. */
 static bool
-can_overlap(const GpuSortJointSort *own)
+can_overlap(const GpuSortParallelSort *own)
 {
 	const GpuSortExpected *expected = &own->sorted->expected;
 
@@ -159,20 +159,20 @@ can_overlap(const GpuSortJointSort *own)
  * share; else by all bits that they can be cut by.
  */
 static bool
-cut_continued_rows(GpuSortJointSorts *sorts, uint32 bits, uint32 most, int processes, GpuSortFailure *failure)
+cut_continued_rows(GpuSortSortSet *set, uint32 bits, uint32 most, int processes, GpuSortFailure *failure)
 {
-	GpuSortJointSort *own = sorts->sorts[0];
+	GpuSortParallelSort *own = set->sorts[0];
 	const GpuSortKeys *keys = own->sort->keys;
 	const uint32 whole_bits =
-		Min(gpusort_keys_range_bits(keys, Min(sorts->whole_columns, keys->encoded)), bits);
-	const bool may = sorts->before + sorts->after == 0 || can_overlap(own);
+		Min(gpusort_keys_range_bits(keys, Min(set->whole_columns, keys->encoded)), bits);
+	const bool may = set->before + set->after == 0 || can_overlap(own);
 
-	sorts->continued = false;
+	set->continued = false;
 	if (!cut_rows(own, own, whole_bits, whole_bits == 0 ? 1 : most, failure))
 		return false;
 	if (!may || most == 1 || are_even(own->sorted, processes))
 		return true;
-	sorts->continued = true;
+	set->continued = true;
 	return cut_rows(own, own, bits, most, failure);
 }
 
@@ -181,29 +181,29 @@ cut_continued_rows(GpuSortJointSorts *sorts, uint32 bits, uint32 most, int proce
  * false, with a reason, if they are lost.  Workers may read when this has returned.
  */
 bool
-gpusort_joint_sorts_order(GpuSortJointSorts *sorts, int processes, uint32 *ranges, GpuSortFailure *failure)
+gpusort_sort_set_order(GpuSortSortSet *set, int processes, uint32 *ranges, GpuSortFailure *failure)
 {
-	GpuSortJointSort *longest = sorts->sorts[0];
+	GpuSortParallelSort *longest = set->sorts[0];
 	uint32 bits;
 	uint32 most;
 
-	for (int i = 0; i < sorts->count; i++)
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortJointSort *own = sorts->sorts[i];
+		GpuSortParallelSort *own = set->sorts[i];
 
 		if (!order_rows(own, failure))
 			return false;
 		if (own->sort->figures.outcome.bytes > longest->sort->figures.outcome.bytes)
 			longest = own;
 	}
-	bits = gpusort_joint_sorts_range_bits(sorts);
-	most = bits == 0 ? 1 : ranges_wanted(sorts, &longest->sorted->expected, processes);
-	if (!(sorts->continues ? cut_continued_rows(sorts, bits, most, processes, failure)
-						   : cut_rows(longest, longest, bits, most, failure)))
+	bits = gpusort_sort_set_range_bits(set);
+	most = bits == 0 ? 1 : ranges_wanted(set, &longest->sorted->expected, processes);
+	if (!(set->continues ? cut_continued_rows(set, bits, most, processes, failure)
+						 : cut_rows(longest, longest, bits, most, failure)))
 		return false;
-	for (int i = 0; i < sorts->count; i++)
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortJointSort *own = sorts->sorts[i];
+		GpuSortParallelSort *own = set->sorts[i];
 
 		if (own != longest && !cut_rows(own, longest, bits, most, failure))
 			return false;
