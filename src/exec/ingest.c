@@ -15,7 +15,7 @@
  * rows when there is no sort, when it is full or lost; long rows, which stay in
  * a temporary file of the leader's.
  *
- * Where the order of the rows is to be verified (parallel_check.c), workers that have handed over all of
+ * Where the order of the rows is to be verified (order_check.c), workers that have handed over all of
  * their rows stay, below Gather, until they have verified their parts.  The leader's node then
  * sends an empty row up whenever Gather asks for one, so that GpuSort can see, between rows
  * of workers that do not stay, whether all others have: every worker that Gather knows of has stayed then.

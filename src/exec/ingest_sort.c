@@ -230,7 +230,7 @@ check_with_workers(GpuSortIngestState *state, GpuSortState *sort, GpuSortFailure
 	rows->expected = own.reader->expected;
 	if (!gpusort_order_cut(own.client, rows, processes, failure))
 		return false;
-	gpusort_claims_begin_parts(claims, GPUSORT_PARTS_VERIFY, gpusort_order_parts(rows, processes));
+	gpusort_claims_begin_parts(claims, GPUSORT_PARTS_VERIFY, gpusort_order_divide(rows, processes));
 	if (!gpusort_order_check_parts(&own, rows, claims, failure))
 		return false;
 	gpusort_claims_finish_parts(claims);

@@ -3,7 +3,7 @@
  * nodes.c
  *	  The GpuSort nodes below a GpuSortOutput, whose rows several processes read.
  *
- * One below most plans, two below a merge join.  A GpuSortOutput does with their sorts what parallel/parallel_sort.h
+ * One below most plans, two below a merge join.  A GpuSortOutput does with their sorts what parallel/sort_set.h
  * tells; what is done with the nodes is here.
  *
  *-------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #define GPUSORT_NODES_H
 
 #include "exec/scan_state.h"
+#include "parallel/sort_set.h"
 
 /* In the order of the plan. */
 typedef struct GpuSortNodes

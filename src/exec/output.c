@@ -7,7 +7,7 @@
  *	    Gather					  plan				partial joins, aggregates
  *	      GpuSortOutput			    GpuSortOutput	in the leader and in each worker
  *	        plan				      plan
- *	          GpuSort			        GpuSort		one or several (parallel/parallel_sort.h)
+ *	          GpuSort			        GpuSort		one or several (parallel/sort_set.h)
  *	            partial plan			  partial plan
  *
  * What the participants do until ranges of the sorted rows can be read is in parallel/participants.h.  Then each

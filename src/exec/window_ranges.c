@@ -16,7 +16,7 @@
  * The first pass runs the window alone, without what is above it.  Since nothing has been emitted then, there is a way
  * back, as from the sort.
  *
- * Whether ranges are cut so is found out when the rows have been sorted (parallel_order.c): where partitions are small
+ * Whether ranges are cut so is found out when the rows have been sorted (sort_set.c): where partitions are small
  * enough none goes on, and there is one pass.
  *
  *-------------------------------------------------------------------------
@@ -27,7 +27,7 @@
 #include "executor/executor.h"
 #include "facts/windows.h"
 #include "miscadmin.h"
-#include "parallel/parallel_sort.h"
+#include "parallel/sort_set.h"
 
 /* The WindowAgg of that number, which is below ps; NULL: there is none. */
 static WindowAggState *

@@ -125,7 +125,8 @@ start_workers(Leader *leader, int wanted)
 	build->shared->workers = wanted;
 	SharedFileSetInit(&build->shared->files, workers->seg);
 	build->source.share = &build->shared->share;
-	gpusort_parallel_sort_initialize(build->parallel, allocate(workers, GPUSORT_BUILD_KEY_SORT, parallel), workers->seg, wanted);
+	gpusort_parallel_sort_initialize(build->parallel, allocate(workers, GPUSORT_BUILD_KEY_SORT, parallel),
+									 workers->seg, wanted);
 	leader->wal = allocate(workers, GPUSORT_BUILD_KEY_WAL, mul_size(wanted, sizeof(WalUsage)));
 	leader->buffers = allocate(workers, GPUSORT_BUILD_KEY_BUFFER, mul_size(wanted, sizeof(BufferUsage)));
 	if (query > 0)
@@ -319,7 +320,8 @@ build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOr
 		note_fallback(index, &failure);
 		return NULL;
 	}
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, gpusort_parallel_sort_rows(build->parallel)->expected.rows);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
+								 gpusort_parallel_sort_rows(build->parallel)->expected.rows);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_LEAF_LOAD);
 	result = load(leader);
 	end_sort(leader);

@@ -14,7 +14,7 @@
 #include "index/heap_source.h"
 #include "index/range_pages.h"
 #include "nodes/execnodes.h"
-#include "parallel/parallel_sort.h"
+#include "parallel/sort_set.h"
 #include "port/atomics.h"
 #include "storage/sharedfileset.h"
 

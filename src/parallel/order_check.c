@@ -3,16 +3,24 @@
  * order_check.c
  *	  Verifies the order of a sort's rows in parts, by several processes.
  *
- * A part is some neighbouring ranges of a shared sort.  Whoever verifies
- * it reads it with the range after it, of which the first run is compared
- * with the last one of the part: so every border is looked at by one process,
- * and no string need be handed from one to another.  Rows of a run are in one range.
+ * The process that has had the rows sorted and cut divides them into parts and begins; every process verifies the parts
+ * that it claims (claims.c); the one that began waits until all have been verified.  No row is emitted before, so that
+ * there is a way back whatever is found.  A worker that comes late finds no part left.  What goes wrong in any process
+ * is noted in the claims, and ends the work of all.
  *
- * Where nothing but this cuts the rows ranges are small, so that little is read in vain.
+ * A part is some neighbouring ranges.  Whoever verifies it reads the range after it, too, and compares that one's first
+ * run with the part's last: so one process looks at every border, and no string need be handed from one to another.
+ * Rows of a run are in one range.
+ *
+ * Where the rows are cut for nothing else ranges are small, so that little is read in vain.
  *
  *-------------------------------------------------------------------------
  */
 #include "parallel/order_check.h"
+
+#include "client/elapsed.h"
+#include "server/jobs.h"
+#include "sort/service_sort.h"
 
 /* So many parts a process: one has more to do than another, and the last to end is waited for. */
 #define PARTS_PER_PROCESS 4
@@ -22,8 +30,8 @@
 #define RANGE_ROWS_MIN  500
 
 /*
- * Cuts the rows of a shared sort, all of which rows->expected describes, for nothing but to be verified by so many
- * processes; false, with a reason, if they are lost.
+ * Cuts the rows of a sort, all of which rows->expected describes, so that so many processes can verify them, and for
+ * nothing else; false, with a reason, if they are lost.
  */
 bool
 gpusort_order_cut(GpuSortClient *client, GpuSortOrderedRows *rows, int processes, GpuSortFailure *failure)
@@ -38,26 +46,34 @@ gpusort_order_cut(GpuSortClient *client, GpuSortOrderedRows *rows, int processes
 	return true;
 }
 
+/* Returns how many parts the rows have, when they have been divided. */
+static uint32
+parts_of(const GpuSortOrderedRows *rows)
+{
+	return rows->part_ranges == 0 ? 0 : (rows->ranges + rows->part_ranges - 1) / rows->part_ranges;
+}
+
 /* Divides rows that have been cut into parts, for so many processes; returns how many. */
 uint32
-gpusort_order_parts(GpuSortOrderedRows *rows, int processes)
+gpusort_order_divide(GpuSortOrderedRows *rows, int processes)
 {
 	uint32 parts = (uint32) processes * PARTS_PER_PROCESS;
 
 	rows->pairs = 0;
 	rows->part_ranges = Max((rows->ranges + parts - 1) / parts, 1);
-	return gpusort_order_parts_of(rows);
+	return parts_of(rows);
 }
 
 /*
- * Verifies the order of a part, and that between it and the next one; client may read the sort, and has been asked for
- * nothing.  Adds to *pairs how many pairs of neighbours have been compared.  false, with a reason, if they
+ * Verifies the order of a part, and that between it and the next one; the client may read the sort, and has been asked
+ * for nothing.  Adds to *pairs how many pairs of neighbours have been compared.  false, with a reason, if they
  * are out of order, or lost.  The reader is of no more use then.
  */
-bool
-gpusort_order_check_part(GpuSortCollationCheck *check, GpuSortReader *reader, GpuSortClient *client,
-						 const GpuSortOrderedRows *rows, uint32 part, uint64 *pairs, GpuSortFailure *failure)
+static bool
+check_part(const GpuSortOrderReader *own, const GpuSortOrderedRows *rows, uint32 part, uint64 *pairs,
+		   GpuSortFailure *failure)
 {
+	GpuSortReader *reader = own->reader;
 	uint32 range = part * rows->part_ranges;
 	uint32 next = Min(range + rows->part_ranges, rows->ranges);
 	uint32 end = next;
@@ -69,10 +85,10 @@ gpusort_order_check_part(GpuSortCollationCheck *check, GpuSortReader *reader, Gp
 	/* Ranges that were cut like another sort's may be empty. */
 	while (end < rows->ranges && rows->first_rows[end] == rows->first_rows[next])
 		end++;
-	gpusort_reader_init(reader, client, &rows->expected);
+	gpusort_reader_init(reader, own->client, &rows->expected);
 	return gpusort_reader_ask(reader, first, rows->first_rows[end], false, failure) &&
 		gpusort_reader_begin_range(reader, failure) &&
-		gpusort_collation_check_rows(check, reader, count, pairs, failure) && gpusort_reader_skip_range(reader, failure);
+		gpusort_collation_check_rows(own->check, reader, count, pairs, failure) && gpusort_reader_skip_range(reader, failure);
 }
 
 /*
@@ -89,9 +105,113 @@ gpusort_order_check_parts(const GpuSortOrderReader *own, GpuSortOrderedRows *row
 	{
 		uint64 pairs = 0;
 
-		if (!gpusort_order_check_part(own->check, own->reader, own->client, rows, part, &pairs, failure))
+		if (!check_part(own, rows, part, &pairs, failure))
 			return false;
 		gpusort_claims_done_part(claims, &rows->pairs, pairs);
+	}
+	return true;
+}
+
+/* Returns the sort that one of the parts of all sorts belongs to; *part becomes its number there. */
+static GpuSortParallelSort *
+sort_of_part(const GpuSortSortSet *set, uint32 *part)
+{
+	int i = 0;
+
+	for (;;)
+	{
+		uint32 parts = parts_of(gpusort_parallel_sort_rows(set->sorts[i]));
+
+		if (*part < parts)
+			return set->sorts[i];
+		*part -= parts;
+		i++;
+		Assert(i < set->count);
+	}
+}
+
+/* Verifies a part of a sort that this process has claimed. */
+static bool
+check_claimed_part(GpuSortParallelSort *own, uint32 part, GpuSortClaims *claims, GpuSortFailure *failure)
+{
+	GpuSortState *sort = gpusort_parallel_sort_sort(own);
+	GpuSortServiceSort *service = &sort->service;
+	GpuSortOrderedRows *rows = gpusort_parallel_sort_rows(own);
+	GpuSortOrderReader reader = {.reader = &service->reader, .client = service->client};
+	uint64 pairs = 0;
+
+	gpusort_service_sort_create_check(sort);
+	reader.check = service->check;
+	if (!check_part(&reader, rows, part, &pairs, failure))
+		return false;
+	gpusort_claims_done_part(claims, &rows->pairs, pairs);
+	gpusort_reader_init(&service->reader, service->client, &rows->expected);
+	return true;
+}
+
+/*
+ * Verifies parts of the sorts, which this process may read, until there are none left; false, with a reason, if one is
+ * out of order, or lost.
+ */
+bool
+gpusort_order_check_follow(GpuSortSortSet *set, GpuSortClaims *claims, GpuSortFailure *failure)
+{
+	int claimed;
+
+	while ((claimed = gpusort_claims_next_part(claims, GPUSORT_PARTS_VERIFY)) >= 0)
+	{
+		uint32 part = claimed;
+		GpuSortParallelSort *own = sort_of_part(set, &part);
+
+		if (!check_claimed_part(own, part, claims, failure))
+			return false;
+	}
+	return true;
+}
+
+/* Divides the sorts whose order is to be verified into parts for so many processes; returns how many there are. */
+static uint32
+divide_all(GpuSortSortSet *set, int processes)
+{
+	uint32 parts = 0;
+
+	for (int i = 0; i < set->count; i++)
+	{
+		GpuSortState *sort = gpusort_parallel_sort_sort(set->sorts[i]);
+		GpuSortOrderedRows *rows = gpusort_parallel_sort_rows(set->sorts[i]);
+
+		rows->part_ranges = 0;
+		if (!sort->service.check_order)
+			continue;
+		gpusort_service_sort_show(sort, GPUSORT_PHASE_VERIFY, 0);
+		parts += gpusort_order_divide(rows, processes);
+	}
+	return parts;
+}
+
+/*
+ * Verifies the order of the sorts' rows where that is to be done, with so many processes, in the one that has had them
+ * sorted; all rows must be there to be read.  false, with a reason, if they are out of order, or lost.
+ */
+bool
+gpusort_order_check_lead(GpuSortSortSet *set, GpuSortClaims *claims, int processes, GpuSortFailure *failure)
+{
+	uint32 parts = divide_all(set, processes);
+	instr_time start;
+
+	if (parts == 0)
+		return true;
+	INSTR_TIME_SET_CURRENT(start);
+	gpusort_claims_begin_parts(claims, GPUSORT_PARTS_VERIFY, parts);
+	if (!gpusort_order_check_follow(set, claims, failure))
+		return false;
+	gpusort_claims_finish_parts(claims);
+	for (int i = 0; i < set->count; i++)
+	{
+		GpuSortState *sort = gpusort_parallel_sort_sort(set->sorts[i]);
+
+		if (sort->service.check_order)
+			gpusort_service_sort_note_check(sort, gpusort_parallel_sort_rows(set->sorts[i])->pairs, gpusort_ms_since(start));
 	}
 	return true;
 }

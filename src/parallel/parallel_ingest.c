@@ -80,7 +80,8 @@ gpusort_parallel_ingest_create(GpuSortParallelIngestShared *shared, int nworkers
  * keys.  common_later: the keys have no common prefixes yet, but are laid out for some.
  */
 void
-gpusort_parallel_ingest_start(GpuSortParallelIngest *ingest, GpuSortWriter *writer, GpuSortKeys *keys, bool common_later)
+gpusort_parallel_ingest_start(GpuSortParallelIngest *ingest, GpuSortWriter *writer, GpuSortKeys *keys,
+							  bool common_later)
 {
 	ingest->writer = writer;
 	ingest->keys = keys;

@@ -67,11 +67,13 @@ extern void gpusort_parallel_ingest_reset(GpuSortParallelIngest *ingest);
 
 /* A worker's */
 extern bool gpusort_parallel_ingest_lay_out_keys(GpuSortParallelIngest *ingest, GpuSortFailure *failure);
-extern bool gpusort_parallel_ingest_join(GpuSortParallelIngest *ingest, GpuSortOverflow *overflow, GpuSortFailure *failure);
+extern bool gpusort_parallel_ingest_join(GpuSortParallelIngest *ingest, GpuSortOverflow *overflow,
+										 GpuSortFailure *failure);
 extern bool gpusort_parallel_ingest_leave(GpuSortParallelIngest *ingest, GpuSortFailure *failure);
 
 /* Everybody's */
 extern void gpusort_parallel_ingest_settle_common_prefixes(GpuSortParallelIngest *ingest);
-extern bool gpusort_parallel_ingest_rows(GpuSortParallelIngest *ingest, const volatile bool *stop, GpuSortFailure *failure);
+extern bool gpusort_parallel_ingest_rows(GpuSortParallelIngest *ingest, const volatile bool *stop,
+										 GpuSortFailure *failure);
 
 #endif /* GPUSORT_PARALLEL_INGEST_H */

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * parallel_sort.c
- *	  Sorts whose rows several processes put, and read by ranges.
+ *	  A sort whose rows several processes put, and read by ranges.
  *
- * In the leader and in every worker the rows of a sort's source, this process's part, are put (parallel_ingest.c); when
- * all have, one process has the rows sorted and cut into ranges (parallel_order.c), and each process reads those that it
- * claims.  Rows that are equal in range_columns are in one range.
+ * The leader and every worker put the rows of the sort's source, which are this process's part (parallel_ingest.c);
+ * when all have, one process has the rows sorted and cut into ranges, and each process reads those that it claims.
+ * Rows that are equal in range_columns are in one range.
  *
- * Two ranges may be asked for: the one at hand and the next.  Within a range rows are read
- * as of any sort, and so are ties, marks and long rows.
+ * Two ranges may be asked for: the current one and the next.  Within a range rows are read
+ * as those of any sort are, with ties, marks and long rows.
  *
  * Long rows are in files of a set that all processes open.
  *
@@ -17,20 +17,41 @@
 #include "parallel/parallel_sort.h"
 
 #include "access/parallel.h"
-#include "parallel/claims.h"
 #include "parallel/parallel_ingest.h"
-#include "parallel/parallel_sort_state.h"
-#include "server/jobs.h"
 #include "server/reasons.h"
-#include "settings.h"
+#include "server/statistics.h"
 #include "sort/collation_check.h"
-#include "sort/prefixes.h"
 #include "sort/service_sort.h"
+#include "storage/sharedfileset.h"
 
-/*
- * Makes a parallel sort of a sort whose rows several processes put; range_columns is as in its struct.  Belongs to the
- * current memory context.
- */
+/* In dynamic shared memory. */
+typedef struct ParallelSortShared
+{
+	dsm_handle segment;
+	SharedFileSet files;
+	bool long_rows; /* somebody has put some into the files */
+	GpuSortOrderedRows sorted;
+	GpuSortPut leader_put;  /* once the leader has left the ingest to others, if workers order */
+	GpuSortOutcome outcome; /* these and the times for EXPLAIN in the leader, whoever has had the rows sorted */
+	GpuSortTimes ms;
+	GpuSortWhole whole;                 /* ranges that workers have read to their ends; guarded by ingest.lock */
+	GpuSortParallelIngestShared ingest; /* variable length: must be last field */
+} ParallelSortShared;
+
+struct GpuSortParallelSort
+{
+	GpuSortState *sort;
+	int range_columns;          /* rows that are equal in so many leading columns are in one range; 0: all rows are */
+	ParallelSortShared *shared; /* NULL: there are no workers */
+	GpuSortOrderedRows *sorted; /* shared's, or this process's own */
+	GpuSortParallelIngest ingest;
+	bool workers_order;     /* as in GpuSortSortSet */
+	GpuSortFailure refusal; /* why PostgreSQL is to sort, in this process alone; reason NONE: it is not */
+	GpuSortFailure unlike;  /* what was read is not what was put; reason NONE: nothing was found wrong */
+	MemoryContext context;
+};
+
+/* Makes a parallel sort of a sort; range_columns is as in the struct.  It belongs to the current memory context. */
 GpuSortParallelSort *
 gpusort_parallel_sort_create(GpuSortState *sort, int range_columns)
 {
@@ -50,7 +71,13 @@ gpusort_parallel_sort_sort(const GpuSortParallelSort *own)
 	return own->sort;
 }
 
-/* Returns why PostgreSQL is to sort, in this process alone; of reason NONE: it is not to. */
+int
+gpusort_parallel_sort_range_columns(const GpuSortParallelSort *own)
+{
+	return own->range_columns;
+}
+
+/* Returns why PostgreSQL is to sort, in this process alone; its reason is NONE if it is not to. */
 const GpuSortFailure *
 gpusort_parallel_sort_refusal(const GpuSortParallelSort *own)
 {
@@ -77,14 +104,14 @@ gpusort_parallel_sort_drop(GpuSortParallelSort *own)
 Size
 gpusort_parallel_sort_estimate(const GpuSortParallelSort *own, int nworkers)
 {
-	return add_size(offsetof(GpuSortParallelSortShared, ingest), gpusort_parallel_ingest_bytes(own->sort->keys, nworkers, false));
+	return add_size(offsetof(ParallelSortShared, ingest), gpusort_parallel_ingest_bytes(own->sort->keys, nworkers, false));
 }
 
 /* Sets what is shared back to the start: no process has put a row. */
 static void
 start_shared(GpuSortParallelSort *own)
 {
-	GpuSortParallelSortShared *shared = own->shared;
+	ParallelSortShared *shared = own->shared;
 
 	shared->long_rows = false;
 	shared->sorted.ranges = 0;
@@ -105,7 +132,7 @@ gpusort_parallel_sort_initialize(GpuSortParallelSort *own, void *shared, dsm_seg
 	start_shared(own);
 }
 
-/* Workers are about to start again; the sort may have been begun, or not. */
+/* Starts over what the processes share: workers are about to start again; the sort may have been begun, or not. */
 void
 gpusort_parallel_sort_reinitialize(GpuSortParallelSort *own)
 {
@@ -115,7 +142,7 @@ gpusort_parallel_sort_reinitialize(GpuSortParallelSort *own)
 	start_shared(own);
 }
 
-/* In a worker: the sort uses what the leader has made in shared memory. */
+/* Lets a sort, in a worker, use what the leader has made in shared memory. */
 void
 gpusort_parallel_sort_attach(GpuSortParallelSort *own, void *shared)
 {
@@ -124,93 +151,17 @@ gpusort_parallel_sort_attach(GpuSortParallelSort *own, void *shared)
 	own->ingest.shared = &own->shared->ingest;
 }
 
-static void
-add_whole(GpuSortWhole *sum, const GpuSortWhole *whole)
-{
-	sum->rows += whole->rows;
-	sum->bytes += whole->bytes;
-	sum->sum += whole->sum;
-}
-
 /*
- * Compares the rows that all processes have read with those that were put, when workers have ended; false, with a
- * reason, if they are others.  Says nothing of a sort of which some rows were read by nobody, unless all rows are to
- * stay on disk.
+ * Begins the sort in the service, with keys of these prefixes; false, with a reason, if that is not to be.
+ * common_later: the keys' common prefixes are chosen later, by whoever has rows.
  */
-static bool
-verify_sort(const GpuSortParallelSort *own, GpuSortFailure *failure)
-{
-	const GpuSortExpected *expected = &own->sorted->expected;
-	GpuSortWhole whole = own->sort->service.reader.whole;
-
-	if (own->shared != NULL)
-		add_whole(&whole, &own->shared->whole);
-	if (whole.rows == expected->rows)
-		return gpusort_reader_check_whole(expected, &whole, failure);
-	return !own->sort->stays ||
-		gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, UINT64_FORMAT " rows were read of " UINT64_FORMAT, whole.rows,
-							expected->rows);
-}
-
-/*
- * The leader learns what came of a sort that any process has had done, for EXPLAIN and the statistics, and verifies
- * it: while the shared memory is there.
- */
-static void
-finish_sort(GpuSortParallelSort *own)
-{
-	GpuSortParallelSortShared *shared = own->shared;
-
-	if (own->sorted == NULL || (shared != NULL && shared->outcome.key_bits == 0))
-		return;
-	if (shared != NULL)
-	{
-		gpusort_service_sort_learn(own->sort, &shared->outcome, &shared->ms, shared->sorted.pairs);
-		shared->outcome.key_bits = 0;
-	}
-	(void) verify_sort(own, &own->unlike);
-}
-
-/* Does so for all sorts that have not done it; false, with a reason, if other rows were read of one than were put. */
 bool
-gpusort_sort_set_finish(GpuSortSortSet *set, GpuSortFailure *failure)
-{
-	for (int i = 0; i < set->count; i++)
-	{
-		GpuSortParallelSort *own = set->sorts[i];
-
-		finish_sort(own);
-		*failure = own->unlike;
-		own->unlike.reason = GPUSORT_REASON_NONE;
-		if (failure->reason != GPUSORT_REASON_NONE)
-			return false;
-	}
-	return true;
-}
-
-/* The shared memory goes after this. */
-void
-gpusort_parallel_sort_detach(GpuSortParallelSort *own)
-{
-	if (own->shared == NULL)
-		return;
-	if (own->workers_order && !IsParallelWorker())
-		finish_sort(own); /* before the sorts' finish, which comes too late */
-	gpusort_rows_clear(own->sort->rows);
-	gpusort_overflow_close(&own->sort->rows->overflow);
-	own->shared = NULL;
-	own->sorted = NULL;
-	own->ingest.shared = NULL;
-}
-
-/* Begins one of the sorts in the service; false, with a reason, if that is not to be. */
-static bool
-begin_sort(GpuSortParallelSort *own, GpuSortSortSet *set, int readers, const GpuSortPrefix *prefixes,
-		   bool common_later, GpuSortFailure *failure)
+gpusort_parallel_sort_begin(GpuSortParallelSort *own, const GpuSortPrefix *prefixes, bool common_later, int readers,
+							bool workers_order, GpuSortFailure *failure)
 {
 	GpuSortState *sort = own->sort;
 
-	own->workers_order = set->workers_order;
+	own->workers_order = workers_order;
 	INSTR_TIME_SET_CURRENT(sort->begun);
 	gpusort_keys_lay_out(sort->keys, prefixes, common_later);
 	if (!gpusort_collation_check_allows(sort->keys, failure) || !gpusort_service_sort_begin_shared(sort, readers, failure))
@@ -219,58 +170,14 @@ begin_sort(GpuSortParallelSort *own, GpuSortSortSet *set, int readers, const Gpu
 	return true;
 }
 
-/*
- * Begins the sorts in the service, before workers start; false, with a reason, if that is not to be: then
- * refuse must follow.  readers: processes that will read the rows, if all that are planned start.
- */
-bool
-gpusort_sort_set_begin(GpuSortSortSet *set, int readers, GpuSortFailure *failure)
-{
-	GpuSortPrefix **prefixes;
-	bool *common_later;
-
-	if (!gpusort_allowed)
-		return gpusort_failure_set(failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
-	set->lost = false;
-	set->asked = 0;
-	prefixes = palloc(set->count * sizeof(GpuSortPrefix *));
-	common_later = palloc(set->count * sizeof(bool));
-	for (int i = 0; i < set->count; i++)
-	{
-		GpuSortState *sort = set->sorts[i]->sort;
-
-		prefixes[i] = MemoryContextAlloc(sort->context, sort->keys->sized * sizeof(GpuSortPrefix));
-		common_later[i] = !gpusort_prefixes_choose(sort->keys, &sort->input, false, sort->estimated_rows, prefixes[i]);
-		if (gpusort_prefixes_too_many_ties(sort->keys, prefixes[i], failure))
-			return false;
-	}
-	if (set->count > 1)
-		gpusort_sort_set_unify(set, prefixes, common_later);
-	else
-		gpusort_sort_set_keep_ranges(set, prefixes[0]);
-	for (int i = 0; i < set->count; i++)
-	{
-		if (!begin_sort(set->sorts[i], set, readers, prefixes[i], common_later[i], failure))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Has PostgreSQL sort, in this process alone: the sorts can be begun natively.  Whoever calls sees
- * to it that the sources give all rows then.
- */
+/* Leaves the sort, which is ended, to PostgreSQL, in this process alone. */
 void
-gpusort_sort_set_refuse(GpuSortSortSet *set, const GpuSortFailure *failure)
+gpusort_parallel_sort_refuse(GpuSortParallelSort *own, const GpuSortFailure *reason)
 {
-	const GpuSortFailure reason = *failure;
-
-	gpusort_sort_set_end(set);
-	for (int i = 0; i < set->count; i++)
-		set->sorts[i]->refusal = reason;
+	own->refusal = *reason;
 }
 
-/* Lets long rows of all processes be read by all. */
+/* Lets all processes read the long rows of all. */
 static void
 share_long_rows(GpuSortParallelSort *own)
 {
@@ -286,9 +193,9 @@ share_long_rows(GpuSortParallelSort *own)
 	MemoryContextSwitchTo(caller);
 }
 
-/* A worker joins a sort; false, with a reason, if it is to take no part in it. */
+/* Joins the ingest, in a worker; false, with a reason, if it is to take no part in it. */
 static bool
-join_sort(GpuSortParallelSort *own, GpuSortFailure *failure)
+join_ingest(GpuSortParallelSort *own, GpuSortFailure *failure)
 {
 	MemoryContext caller = MemoryContextSwitchTo(own->sort->context);
 	bool joined = gpusort_parallel_ingest_join(&own->ingest, &own->sort->rows->overflow, failure);
@@ -297,7 +204,7 @@ join_sort(GpuSortParallelSort *own, GpuSortFailure *failure)
 	return joined;
 }
 
-/* The leader's rows are all put, and others may have them sorted; false, with a reason, if they are lost. */
+/* Leaves the leader's rows, which are all put, for others to have sorted; false, with a reason, if they are lost. */
 static bool
 leave_to_others(GpuSortParallelSort *own, GpuSortFailure *failure)
 {
@@ -311,7 +218,7 @@ leave_to_others(GpuSortParallelSort *own, GpuSortFailure *failure)
 	return true;
 }
 
-/* Puts this process's part of a sort's rows; false, with a reason, if the sort is full or lost. */
+/* Puts this process's part of the rows; false, with a reason, if the sort is full or lost. */
 static bool
 ingest_rows(GpuSortParallelSort *own, const volatile bool *stop, GpuSortFailure *failure)
 {
@@ -331,228 +238,216 @@ ingest_rows(GpuSortParallelSort *own, const volatile bool *stop, GpuSortFailure 
 }
 
 /*
- * Puts this process's part of the rows of each sort, or stops when *stop says that none are wanted; false, with a
- * reason, if one is full or lost.  A worker that cannot join a sort leaves its part to others, who find it in their
- * sources; *whole becomes false then.
+ * Puts this process's part of the rows; false, with a reason, if the sort is full or lost.  A worker that cannot join
+ * leaves its part to others, and *whole becomes false.
  */
 bool
-gpusort_sort_set_ingest(GpuSortSortSet *set, const volatile bool *stop, bool *whole, GpuSortFailure *failure)
+gpusort_parallel_sort_ingest(GpuSortParallelSort *own, bool workers_order, const volatile bool *stop, bool *whole,
+							 GpuSortFailure *failure)
 {
-	*whole = true;
-	for (int i = 0; i < set->count && !*stop; i++)
+	own->workers_order = workers_order;
+	if (IsParallelWorker())
+		INSTR_TIME_SET_CURRENT(own->sort->begun);
+	share_long_rows(own);
+	if (IsParallelWorker() && !join_ingest(own, failure))
 	{
-		GpuSortParallelSort *own = set->sorts[i];
-
-		own->workers_order = set->workers_order;
-		if (IsParallelWorker())
-			INSTR_TIME_SET_CURRENT(own->sort->begun);
-		share_long_rows(own);
-		if (IsParallelWorker() && !join_sort(own, failure))
-		{
-			if (failure->reason == GPUSORT_REASON_COLLATION)
-				return false;
-			*whole = false;
-			ereport(DEBUG1,
-					(errmsg_internal("gpusort: a parallel worker leaves its rows to others: %s", failure->text)));
-			continue;
-		}
-		if (!ingest_rows(own, stop, failure))
+		if (failure->reason == GPUSORT_REASON_COLLATION)
 			return false;
+		*whole = false;
+		ereport(DEBUG1,
+				(errmsg_internal("gpusort: a parallel worker leaves its rows to others: %s", failure->text)));
+		return true;
 	}
-	return true;
-}
-
-/* Returns true if this process has a part of the rows of any of the sorts that it has not put. */
-bool
-gpusort_sort_set_have_rows(GpuSortSortSet *set)
-{
-	for (int i = 0; i < set->count; i++)
-	{
-		if (gpusort_input_next(&set->sorts[i]->sort->input) != NULL)
-			return true;
-	}
-	return false;
+	return ingest_rows(own, stop, failure);
 }
 
 /*
- * A worker joins a sort to read it, once it is sorted,
- * or to have it sorted before; false, with a reason, if it cannot.
+ * Joins the sort, in a worker, to read it once it is sorted, or before to have it sorted; false, with a reason, if
+ * that cannot be.
  */
-static bool
-open_sort(GpuSortParallelSort *own, bool sorted, GpuSortFailure *failure)
+bool
+gpusort_parallel_sort_join(GpuSortParallelSort *own, bool sorted, GpuSortFailure *failure)
 {
 	return gpusort_parallel_ingest_lay_out_keys(&own->ingest, failure) &&
 		gpusort_service_sort_join(own->sort, own->shared->ingest.token, own->shared->ingest.generation,
 								  sorted ? &own->sorted->expected : NULL, own->shared->ingest.verified, failure);
 }
 
-/*
- * Lets a worker have the sorts' rows sorted, which all processes have put; false, with a reason, if it cannot:
- * another process is to do it.
- */
+/* Has the service sort the rows that all processes have put; false, with a reason, if they are lost. */
 bool
-gpusort_sort_set_join_to_order(GpuSortSortSet *set, GpuSortFailure *failure)
+gpusort_parallel_sort_order(GpuSortParallelSort *own, GpuSortFailure *failure)
 {
-	int joined = 0;
+	GpuSortState *sort = own->sort;
+	GpuSortPut put = {0};
+	instr_time ingested;
 
-	while (joined < set->count && open_sort(set->sorts[joined], false, failure))
-		joined++;
-	if (joined == set->count)
-		return true;
-	while (joined-- > 0)
+	if (own->sorted == NULL)
+		own->sorted = MemoryContextAlloc(own->context, sizeof(GpuSortOrderedRows));
+	own->sorted->pairs = 0;
+	gpusort_parallel_ingest_settle_common_prefixes(&own->ingest);
+	INSTR_TIME_SET_CURRENT(ingested);
+	gpusort_parallel_ingest_collect(&own->ingest, &put);
+	if (IsParallelWorker())
 	{
-		GpuSortState *sort = set->sorts[joined]->sort;
-		GpuSortFailure ignored;
-
-		/* Nothing is done about an error here: the process that has the rows sorted meets it, too. */
-		(void) gpusort_client_leave(sort->service.client, &ignored);
-		gpusort_service_sort_release(sort);
+		/* The leader's own are not in shared memory where it is the leader that orders: its writer has them. */
+		put.rows += own->shared->leader_put.rows;
+		put.truncated += own->shared->leader_put.truncated;
+		put.bytes += own->shared->leader_put.bytes;
+		put.sum += own->shared->leader_put.sum;
 	}
-	return false;
-}
-
-/*
- * Lets this process read ranges, once the rows are ordered, unless it may; false, with a reason, if it cannot.  stop
- * says, while it reads, that no rows are wanted any more.
- */
-bool
-gpusort_sort_set_open(GpuSortSortSet *set, const volatile bool *stop, GpuSortFailure *failure)
-{
-	set->lost = false;
-	set->asked = 0;
-	for (int i = 0; i < set->count; i++)
+	if (!gpusort_service_sort_order(sort, &put, 0, &own->sorted->expected, failure))
+		return false;
+	if (own->shared != NULL && own->shared->long_rows)
+		own->sorted->expected.flags |= GPUSORT_ROW_OVERFLOW;
+	gpusort_service_sort_note_times(sort, ingested);
+	if (own->shared != NULL)
 	{
-		GpuSortParallelSort *own = set->sorts[i];
-		GpuSortState *sort = own->sort;
-
-		sort->stop = stop;
-		sort->lost = &set->lost;
-		share_long_rows(own);
-		if (IsParallelWorker() && sort->service.client == NULL && !open_sort(own, true, failure))
-			return false;
-		if (!IsParallelWorker() && set->workers_order && sort->service.reader.client == NULL)
-			gpusort_service_sort_open(sort, &own->sorted->expected, sort->service.unreported);
-		/* The leader may have come too late to put rows. */
-		gpusort_parallel_ingest_settle_common_prefixes(&own->ingest);
+		own->shared->outcome = sort->figures.outcome;
+		own->shared->ms = sort->figures.ms;
 	}
 	return true;
 }
 
 /*
- * Returns how many rows before a range are read with it, and makes *after how many behind it.
+ * Cuts the rows into ranges that differ in so many leading bits of the key, so many ranges at most, at the borders of
+ * like if that is another sort; false, with a reason, if the rows are lost.
  */
-uint64
-gpusort_sort_set_near(const GpuSortSortSet *set, uint32 range, uint64 *after)
-{
-	const GpuSortOrderedRows *sorted = set->sorts[0]->sorted;
-
-	*after = 0;
-	if (!set->continued)
-		return 0;
-	*after = Min(set->after, sorted->expected.rows - sorted->first_rows[range + 1]);
-	return Min(set->before, sorted->first_rows[range]);
-}
-
-/* Asks for the rows of a range, to be read after those asked for before; false, with a reason, if they are lost. */
 bool
-gpusort_sort_set_ask(GpuSortSortSet *set, uint32 range, GpuSortFailure *failure)
+gpusort_parallel_sort_cut(GpuSortParallelSort *own, const GpuSortParallelSort *like, uint32 bits, uint32 most,
+						  GpuSortFailure *failure)
 {
-	uint64 after;
-	const uint64 before = gpusort_sort_set_near(set, range, &after);
+	GpuSortOrderedRows *sorted = own->sorted;
+	uint64 token = own == like ? 0 : gpusort_client_token(like->sort->service.client);
 
-	for (int i = 0; i < set->count; i++)
+	sorted->expected.range_bits = bits;
+	if (most == 1)
 	{
-		GpuSortParallelSort *own = set->sorts[i];
-		const uint64 *first = &own->sorted->first_rows[range];
-
-		if (!gpusort_reader_ask(&own->sort->service.reader, first[0] - before, first[1] + after,
-								set->again || before + after > 0, failure))
-			return false;
+		sorted->ranges = like->sorted->expected.rows > 0;
+		sorted->first_rows[0] = 0;
 	}
-	Assert(set->asked < GPUSORT_READS_MAX);
-	set->asked_ranges[set->asked++] = range;
+	else if (!gpusort_client_cut(own->sort->service.client, bits, most, token, sorted->first_rows, &sorted->ranges,
+								 failure))
+		return false;
+	sorted->first_rows[sorted->ranges] = sorted->expected.rows;
+	if (sorted->ranges != like->sorted->ranges)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service cut one sort into %u ranges, and another into %u",
+								   like->sorted->ranges, sorted->ranges);
 	return true;
 }
 
 /*
- * The next rows of each sort are those of the range that was asked for first; false, with a reason, if they are lost.
+ * Lets this process read ranges, once the rows are ordered, unless it may; false, with a reason, if it cannot.  *stop
+ * says, while it reads, that no rows are wanted any more; *lost becomes true if rows are lost.
  */
 bool
-gpusort_sort_set_begin_range(GpuSortSortSet *set, GpuSortFailure *failure)
+gpusort_parallel_sort_open(GpuSortParallelSort *own, const volatile bool *stop, bool *lost, GpuSortFailure *failure)
 {
-	Assert(set->asked > 0);
-	set->range = set->asked_ranges[0];
-	set->asked--;
-	memmove(set->asked_ranges, set->asked_ranges + 1, set->asked * sizeof(set->asked_ranges[0]));
-	for (int i = 0; i < set->count; i++)
-	{
-		if (!gpusort_sort_begin_range(set->sorts[i]->sort, failure))
-			return false;
-	}
+	GpuSortState *sort = own->sort;
+
+	sort->stop = stop;
+	sort->lost = lost;
+	share_long_rows(own);
+	if (IsParallelWorker() && sort->service.client == NULL && !gpusort_parallel_sort_join(own, true, failure))
+		return false;
+	if (!IsParallelWorker() && own->workers_order && sort->service.reader.client == NULL)
+		gpusort_service_sort_open(sort, &own->sorted->expected, sort->service.unreported);
+	/* The leader may have come too late to put rows. */
+	gpusort_parallel_ingest_settle_common_prefixes(&own->ingest);
 	return true;
 }
 
-/* This process has lost rows of the range at hand: ends the work of all. */
-void
-gpusort_sort_set_note_lost(const GpuSortSortSet *set, GpuSortClaims *claims)
+static void
+add_whole(GpuSortWhole *sum, const GpuSortWhole *whole)
 {
-	for (int i = 0; i < set->count; i++)
-	{
-		GpuSortState *sort = set->sorts[i]->sort;
-
-		if (sort->stage == GPUSORT_STAGE_LOST)
-			gpusort_claims_stop(claims, &sort->reason);
-	}
+	sum->rows += whole->rows;
+	sum->bytes += whole->bytes;
+	sum->sum += whole->sum;
 }
 
-/* A worker reads no more; what it has read whole is added to what the others have. */
+/* Ends a worker's reading; adds what it has read whole to what the others have. */
 void
-gpusort_sort_set_close(GpuSortSortSet *set)
+gpusort_parallel_sort_close(GpuSortParallelSort *own)
 {
-	for (int i = 0; i < set->count; i++)
-	{
-		GpuSortParallelSort *own = set->sorts[i];
-		GpuSortParallelSortShared *shared = own->shared;
+	ParallelSortShared *shared = own->shared;
 
-		LWLockAcquire(&shared->ingest.lock, LW_EXCLUSIVE);
-		add_whole(&shared->whole, &own->sort->service.reader.whole);
-		LWLockRelease(&shared->ingest.lock);
-		gpusort_rows_clear(own->sort->rows);
-		gpusort_service_sort_release(own->sort);
-	}
+	LWLockAcquire(&shared->ingest.lock, LW_EXCLUSIVE);
+	add_whole(&shared->whole, &own->sort->service.reader.whole);
+	LWLockRelease(&shared->ingest.lock);
+	gpusort_rows_clear(own->sort->rows);
+	gpusort_service_sort_release(own->sort);
 }
 
-/* Shows others in gpusort_jobs that the ranges before this one have been emitted. */
-void
-gpusort_sort_set_show(GpuSortSortSet *set, uint32 range)
+/*
+ * Compares the rows that all processes have read with those that were put, when workers have ended; false, with a
+ * reason, if they are others.  Says nothing of a sort some of whose rows nobody has read, unless all rows are to stay
+ * on disk.
+ */
+static bool
+verify_sort(const GpuSortParallelSort *own, GpuSortFailure *failure)
 {
-	for (int i = 0; i < set->count; i++)
-		gpusort_service_sort_show(set->sorts[i]->sort, GPUSORT_PHASE_EMIT, set->sorts[i]->sorted->first_rows[range]);
+	const GpuSortExpected *expected = &own->sorted->expected;
+	GpuSortWhole whole = own->sort->service.reader.whole;
+
+	if (own->shared != NULL)
+		add_whole(&whole, &own->shared->whole);
+	if (whole.rows == expected->rows)
+		return gpusort_reader_check_whole(expected, &whole, failure);
+	return !own->sort->stays ||
+		gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, UINT64_FORMAT " rows were read of " UINT64_FORMAT, whole.rows,
+							expected->rows);
 }
 
-/* Ends the sorts in the service, of which no row is wanted any more; what is known of them stays. */
-void
-gpusort_sort_set_release(GpuSortSortSet *set)
+/*
+ * Lets the leader learn what came of the sort, which any process may have had done, for EXPLAIN and the statistics, and
+ * verifies it.  The shared memory must be there still.
+ */
+static void
+finish_sort(GpuSortParallelSort *own)
 {
-	for (int i = 0; i < set->count; i++)
+	ParallelSortShared *shared = own->shared;
+
+	if (own->sorted == NULL || (shared != NULL && shared->outcome.key_bits == 0))
+		return;
+	if (shared != NULL)
 	{
-		gpusort_rows_clear(set->sorts[i]->sort->rows);
-		gpusort_service_sort_release(set->sorts[i]->sort);
+		gpusort_service_sort_learn(own->sort, &shared->outcome, &shared->ms, shared->sorted.pairs);
+		shared->outcome.key_bits = 0;
 	}
+	(void) verify_sort(own, &own->unlike);
 }
 
-/* Drops the sorts, in whatever state they are. */
-void
-gpusort_sort_set_end(GpuSortSortSet *set)
+/* Does so unless it has been done; false, with a reason, if other rows were read than were put. */
+bool
+gpusort_parallel_sort_finish(GpuSortParallelSort *own, GpuSortFailure *failure)
 {
-	for (int i = 0; i < set->count; i++)
-	{
-		GpuSortParallelSort *own = set->sorts[i];
+	finish_sort(own);
+	*failure = own->unlike;
+	own->unlike.reason = GPUSORT_REASON_NONE;
+	return failure->reason == GPUSORT_REASON_NONE;
+}
 
-		gpusort_parallel_sort_drop(own);
-		gpusort_sort_end(own->sort);
-		gpusort_parallel_ingest_reset(&own->ingest);
-		own->refusal.reason = GPUSORT_REASON_NONE;
-	}
-	set->lost = false;
+/* Lets go of the shared memory, which goes after this. */
+void
+gpusort_parallel_sort_detach(GpuSortParallelSort *own)
+{
+	if (own->shared == NULL)
+		return;
+	if (own->workers_order && !IsParallelWorker())
+		finish_sort(own); /* before the set's finish, which comes too late */
+	gpusort_rows_clear(own->sort->rows);
+	gpusort_overflow_close(&own->sort->rows->overflow);
+	own->shared = NULL;
+	own->sorted = NULL;
+	own->ingest.shared = NULL;
+}
+
+/* Drops the sort, in whatever state it is. */
+void
+gpusort_parallel_sort_end(GpuSortParallelSort *own)
+{
+	gpusort_parallel_sort_drop(own);
+	gpusort_sort_end(own->sort);
+	gpusort_parallel_ingest_reset(&own->ingest);
+	own->refusal.reason = GPUSORT_REASON_NONE;
 }

@@ -8,9 +8,9 @@
  *	1. ingest: a process registers before it reads a row, puts its part of the rows, and signs off when the service
  *	   has confirmed them.  The last to sign off seals the ingest; whoever comes later must find no row.
  *	2. await_ranges: one of the processes that may do so has the rows sorted and cut into ranges.  It verifies their
- *	   order, where that is to be done (parallel_check.c), and finds out what ranges come to, where somebody needs
+ *	   order, where that is to be done (order_check.c), and finds out what ranges come to, where somebody needs
  *	   that (total); the other processes take part in both.  Then it publishes the ranges.
- *	3. open: lets this process read.  Ranges are then claimed (claims.h) and read (parallel_sort.h).
+ *	3. open: lets this process read.  Ranges are then claimed (claims.h) and read (sort_set.h).
  *
  * A process waits for others that put rows, or sort them, and these wait for nobody but the service.  A worker that
  * the service does not let put, sort or read rows, because it has no chunks for it, leaves that to others.
@@ -23,8 +23,8 @@
 #include "parallel/participants.h"
 
 #include "access/parallel.h"
-#include "parallel/parallel_check.h"
-#include "parallel/parallel_sort.h"
+#include "parallel/order_check.h"
+#include "parallel/sort_set.h"
 
 /* Logs that a worker leaves to others what it cannot do itself. */
 static void
@@ -74,7 +74,7 @@ order(const GpuSortParticipant *own)
 	}
 	if (gpusort_sort_set_order(own->set, own->processes, &ranges, &failure) &&
 		gpusort_sort_set_open(own->set, &own->claims->stop, &failure) &&
-		gpusort_parallel_check_lead(own->set, own->claims, own->processes, &failure) &&
+		gpusort_order_check_lead(own->set, own->claims, own->processes, &failure) &&
 		(own->total == NULL || own->total(own->arg, true, ranges, &failure)))
 		gpusort_claims_publish(own->claims, ranges);
 	else
@@ -92,7 +92,7 @@ follow(const GpuSortParticipant *own, GpuSortPartsPhase phase)
 	if (!gpusort_participant_open(own))
 		return false;
 	if (phase == GPUSORT_PARTS_VERIFY)
-		good = gpusort_parallel_check_follow(own->set, own->claims, &failure);
+		good = gpusort_order_check_follow(own->set, own->claims, &failure);
 	else
 		good = own->total(own->arg, false, 0, &failure);
 	if (!good)

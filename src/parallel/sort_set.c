@@ -1,21 +1,52 @@
 /*-------------------------------------------------------------------------
  *
  * sort_set.c
- *	  The sorts whose rows are cut at the same borders.
+ *	  The sorts whose rows several processes put, and read by ranges that are cut at the same borders.
  *
- * One below most plans, two below a merge join.  Rows of two sorts that are equal in
- * the range columns must be on the same side of each border, so these columns must
- * be alike in both keys: the planner sees to it that they are of the same types, or
- * encoded as if they were, and the prefixes of strings are made alike here.
+ * There is one sort below most plans, two are below a merge join.  All are cut at the borders of the longest, once,
+ * when all processes have put their rows.
  *
  *-------------------------------------------------------------------------
  */
 #include "parallel/sort_set.h"
 
-#include "parallel/parallel_sort_state.h"
+#include "access/parallel.h"
+#include "parallel/set_keys.h"
+#include "server/jobs.h"
+#include "server/reasons.h"
+#include "settings.h"
+#include "sort/prefixes.h"
+#include "sort/service_sort.h"
 
-/* So many times as many rows as there are without a rank have one, nearly all of them, where sorts share ranks. */
-#define KNOWN_ROWS_MIN 4
+/*
+ * A range has about so many bytes of rows, half a chunk: a range begins a chunk, so that smaller ones wait for the
+ * service and its device more often.
+ */
+#define RANGE_BYTES ((uint64) 2 << 20)
+
+/*
+ * Or fewer, for so many ranges a process, since one has more to do than another and the last to end is waited for; but
+ * not fewer than what fits a core's cache, with what is made of it.
+ */
+#define RANGES_PER_PROCESS 32
+#define RANGE_BYTES_MIN    ((uint64) 512 << 10)
+
+/* Ranges are smaller where there would be fewer than these for each process. */
+#define RANGES_PER_PROCESS_MIN 4
+
+/*
+ * No range has fewer rows, or gpusort.min_rows if that is less, but where there are no more: starting the plan
+ * above over takes as long as some hundred rows.
+ */
+#define RANGE_ROWS_MIN 2000
+
+/*
+ * Where something ends at borders, about so many ranges a process, but none of fewer bytes, which are a hundred pages
+ * even where equal tuples become one, nor of more: what is made of a range is kept in memory.
+ */
+#define BORDERED_RANGES_PER_PROCESS 8
+#define BORDERED_RANGE_BYTES_MIN    ((uint64) 4 << 20)
+#define BORDERED_RANGE_BYTES_MAX    ((uint64) 16 << 20)
 
 /* Adds a sort; the set grows in the current memory context. */
 void
@@ -28,198 +59,357 @@ gpusort_sort_set_add(GpuSortSortSet *set, GpuSortParallelSort *sort)
 	set->sorts[set->count++] = sort;
 }
 
-/* A qsort comparator: by bytes, to find those that are the same. */
-static int
-compare_bytes(const void *a, const void *b)
-{
-	const GpuSortKnownString *left = a;
-	const GpuSortKnownString *right = b;
-	int order = memcmp(left->data, right->data, Min(left->length, right->length));
-
-	return order != 0 ? order : left->length - right->length;
-}
-
-/* Copies the known values of a column to known, and those of others that are not among them; false: too many. */
-static bool
-add_known(const GpuSortColumn *column, GpuSortKnownValues *known, const GpuSortKnownValues *others)
-{
-	const GpuSortKnownValues own = *known;
-	const GpuSortKnownValues *lists[] = {&own, others};
-	GpuSortKnownString *strings = palloc((own.count + others->count) * sizeof(GpuSortKnownString));
-	int count = 0;
-	int different = 0;
-
-	for (int l = 0; l < lengthof(lists); l++)
-	{
-		for (int i = 0; i < lists[l]->count; i++)
-		{
-			strings[count].data = gpusort_known_value(lists[l], i, &strings[count].length);
-			count++;
-		}
-	}
-	qsort(strings, count, sizeof(GpuSortKnownString), compare_bytes);
-	for (int i = 0; i < count; i++)
-	{
-		if (i == 0 || compare_bytes(&strings[i], &strings[i - 1]) != 0)
-			strings[different++] = strings[i];
-	}
-	return gpusort_keys_set_known(column, strings, different, known);
-}
-
 /*
- * Has the strings of range column i have ranks in all sorts, among the values that any of them knows, if those that
- * know nearly all of their values have most of the rows by far; else in none.  A few rows of values without a rank
- * do no harm, many would all be in the same ranges.
+ * Begins the sorts in the service, before workers start; false, with a reason, if that is not to be, and refuse must
+ * follow.  readers: processes that will read the rows, if all that are planned start.
  */
-static void
-unify_known(const GpuSortSortSet *set, GpuSortPrefix **prefixes, int i, int string)
+bool
+gpusort_sort_set_begin(GpuSortSortSet *set, int readers, GpuSortFailure *failure)
 {
-	GpuSortKnownValues *known = NULL;
-	double known_rows = 0;
-	double other_rows = 0;
-	bool ranked = true;
+	GpuSortPrefix **prefixes;
+	bool *common_later;
 
-	for (int s = 0; s < set->count; s++)
+	if (!gpusort_allowed)
+		return gpusort_failure_set(failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
+	set->lost = false;
+	set->asked = 0;
+	prefixes = palloc(set->count * sizeof(GpuSortPrefix *));
+	common_later = palloc(set->count * sizeof(bool));
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortState *sort = set->sorts[s]->sort;
-		GpuSortKnownValues *own = &prefixes[s][string].known;
+		const GpuSortState *sort = gpusort_parallel_sort_sort(set->sorts[i]);
 
-		ranked &= gpusort_keys_may_rank(&sort->keys->columns[i]);
-		if (!own->ranked || !own->complete)
-			other_rows += sort->estimated_rows;
-		else
-		{
-			known_rows += sort->estimated_rows;
-			ranked &= known == NULL || add_known(&sort->keys->columns[i], own, known);
-			known = own;
-		}
+		prefixes[i] = MemoryContextAlloc(sort->context, sort->keys->sized * sizeof(GpuSortPrefix));
+		common_later[i] = !gpusort_prefixes_choose(sort->keys, &sort->input, false, sort->estimated_rows, prefixes[i]);
+		if (gpusort_prefixes_too_many_ties(sort->keys, prefixes[i], failure))
+			return false;
 	}
-	ranked &= known != NULL && known_rows >= KNOWN_ROWS_MIN * other_rows;
-	for (int s = 0; s < set->count; s++)
+	gpusort_set_keys_choose(set, prefixes, common_later);
+	for (int i = 0; i < set->count; i++)
 	{
-		GpuSortKnownValues *own = &prefixes[s][string].known;
-
-		if (ranked && own != known)
-			*own = *known;
-		own->ranked = ranked;
+		if (!gpusort_parallel_sort_begin(set->sorts[i], prefixes[i], common_later[i], readers, set->workers_order, failure))
+			return false;
 	}
+	return true;
 }
 
 /*
- * Has the range columns of all sorts be alike: strings have as much in the keys as the sort has that has most of
- * them, and nothing is left out, so that what most of them begin with is in the keys, too.
+ * Leaves the sorts to PostgreSQL, in this process alone: they can be begun natively.  The caller sees
+ * to it that the sources give all rows then.
  */
 void
-gpusort_sort_set_unify(const GpuSortSortSet *set, GpuSortPrefix **prefixes, bool *common_later)
+gpusort_sort_set_refuse(GpuSortSortSet *set, const GpuSortFailure *failure)
 {
-	const GpuSortParallelSort *first = set->sorts[0];
-	int string = 0;
+	const GpuSortFailure reason = *failure;
 
-	for (int i = 0; i < first->range_columns; i++)
-	{
-		int length = 0;
-
-		for (int s = 0; s < set->count; s++)
-		{
-			const GpuSortKeys *keys = set->sorts[s]->sort->keys;
-
-			if (i >= keys->encodable || !gpusort_columns_have_same_keys(&keys->columns[i], &first->sort->keys->columns[i]))
-				return;
-			if (gpusort_column_is_sized(&keys->columns[i]))
-				length = Max(length, prefixes[s][string].length + prefixes[s][string].common_length);
-		}
-		if (!gpusort_column_is_sized(&first->sort->keys->columns[i]))
-			continue;
-		unify_known(set, prefixes, i, string);
-		for (int s = 0; s < set->count; s++)
-		{
-			prefixes[s][string].length = Min(length, GPUSORT_PREFIX_MAX);
-			prefixes[s][string].common_length = 0;
-			common_later[s] = false;
-		}
-		string++;
-	}
+	gpusort_sort_set_end(set);
+	for (int i = 0; i < set->count; i++)
+		gpusort_parallel_sort_refuse(set->sorts[i], &reason);
 }
 
 /*
- * Has range columns of the one sort, or those that should not be parted, have ranks only where nearly all values are
- * known, or statistics say that they are so few that first rows will show them: those that are not known differ behind
- * the bits that ranges are cut by, and are all in a few of them.
+ * Puts this process's part of the rows of each sort, or stops when *stop says that none are wanted; false, with a
+ * reason, if one is full or lost.  A worker that cannot join a sort leaves its part to others, who find it in their
+ * sources; *whole becomes false then.
  */
-void
-gpusort_sort_set_keep_ranges(const GpuSortSortSet *set, GpuSortPrefix *prefixes)
+bool
+gpusort_sort_set_ingest(GpuSortSortSet *set, const volatile bool *stop, bool *whole, GpuSortFailure *failure)
 {
-	const GpuSortParallelSort *own = set->sorts[0];
-	const GpuSortKeys *keys = own->sort->keys;
-	const int columns = set->whole_columns > 0 ? set->whole_columns : own->range_columns;
-
-	for (int i = 0; i < Min(columns, keys->encodable); i++)
+	*whole = true;
+	for (int i = 0; i < set->count && !*stop; i++)
 	{
-		if (!gpusort_column_is_sized(&keys->columns[i]))
-			continue;
-		prefixes->known.ranked &= prefixes->known.complete || prefixes->known.count > 0;
-		prefixes++;
+		if (!gpusort_parallel_sort_ingest(set->sorts[i], set->workers_order, stop, whole, failure))
+			return false;
 	}
+	return true;
 }
 
-/* Returns true if the strings of column i have ranks among the same values in both, or none in either. */
-static bool
-has_same_ranks(const GpuSortKeys *a, const GpuSortKeys *b, int i)
+/* Returns true if this process has a part of the rows of any of the sorts that it has not put. */
+bool
+gpusort_sort_set_have_rows(GpuSortSortSet *set)
 {
-	const GpuSortKnownValues *left;
-	const GpuSortKnownValues *right;
-	int string = 0;
+	for (int i = 0; i < set->count; i++)
+	{
+		if (gpusort_input_next(&gpusort_parallel_sort_sort(set->sorts[i])->input) != NULL)
+			return true;
+	}
+	return false;
+}
 
-	if (a->columns[i].rank_bits != b->columns[i].rank_bits)
-		return false;
-	if (a->columns[i].rank_bits == 0)
+/*
+ * Joins the sorts, in a worker, to have their rows sorted, which all processes have put; false, with a reason, if it
+ * cannot, and another process is to do it.
+ */
+bool
+gpusort_sort_set_join_to_order(GpuSortSortSet *set, GpuSortFailure *failure)
+{
+	int joined = 0;
+
+	while (joined < set->count && gpusort_parallel_sort_join(set->sorts[joined], false, failure))
+		joined++;
+	if (joined == set->count)
 		return true;
-	for (int before = 0; before < i; before++)
-		string += gpusort_column_is_sized(&a->columns[before]);
-	left = &a->prefixes[string].known;
-	right = &b->prefixes[string].known;
-	return left->count == right->count && memcmp(left->ends, right->ends, left->count * sizeof(left->ends[0])) == 0 &&
-		memcmp(left->bytes, right->bytes, left->count > 0 ? left->ends[left->count - 1] : 0) == 0;
+	while (joined-- > 0)
+	{
+		GpuSortState *sort = gpusort_parallel_sort_sort(set->sorts[joined]);
+		GpuSortFailure ignored;
+
+		/* Nothing is done about an error here: the process that has the rows sorted meets it, too. */
+		(void) gpusort_client_leave(sort->service.client, &ignored);
+		gpusort_service_sort_release(sort);
+	}
+	return false;
+}
+
+/* Returns how many ranges are wanted for so many processes where something ends at borders. */
+static uint32
+bordered_ranges_wanted(const GpuSortExpected *expected, int processes)
+{
+	uint64 ranges = (uint64) processes * BORDERED_RANGES_PER_PROCESS;
+
+	ranges = Min(ranges, expected->bytes / BORDERED_RANGE_BYTES_MIN);
+	ranges = Max(ranges, expected->bytes / BORDERED_RANGE_BYTES_MAX);
+	return Max(Min(ranges, GPUSORT_RANGES_MAX), 1);
+}
+
+/* Returns into how many ranges rows are to be cut for so many processes. */
+static uint32
+ranges_wanted(const GpuSortSortSet *set, const GpuSortExpected *expected, int processes)
+{
+	uint64 ranges = Min(expected->bytes / RANGE_BYTES_MIN, (uint64) processes * RANGES_PER_PROCESS);
+
+	if (processes == 1)
+		return 1; /* one process reads all rows: the plan above need not start over */
+	if (set->bordered && gpusort_min_rows >= RANGE_ROWS_MIN)
+		return bordered_ranges_wanted(expected, processes);
+	ranges = Max(ranges, expected->bytes / RANGE_BYTES);
+	ranges = Max(ranges, (uint64) processes * RANGES_PER_PROCESS_MIN);
+	ranges = Min(ranges, expected->rows / Max(Min(gpusort_min_rows, RANGE_ROWS_MIN), 1));
+	return Max(Min(ranges, GPUSORT_RANGES_MAX), 1);
+}
+
+/* Returns true if none of so many processes has more to do than its share, as ranges of these rows are claimed. */
+static bool
+are_even(const GpuSortOrderedRows *rows, int processes)
+{
+	for (uint32 i = 0; i < rows->ranges; i++)
+	{
+		if ((rows->first_rows[i + 1] - rows->first_rows[i]) * processes > rows->expected.rows)
+			return false;
+	}
+	return true;
+}
+
+/* Returns true if rows can be read from any number on.  They cannot where one may tie with others, or is verified. */
+static bool
+can_overlap(const GpuSortParallelSort *own)
+{
+	const GpuSortExpected *expected = &gpusort_parallel_sort_rows(own)->expected;
+	const bool may_tie = gpusort_parallel_sort_sort(own)->keys->may_tie;
+
+	return !expected->verified && (!may_tie || (!expected->in_runs && expected->tie_rows == 0));
 }
 
 /*
- * Returns true if keys of the two have the same bits for the same values of their column i.  Ranks are not the same
- * where known values are not.
+ * Cuts the rows of the one sort, most ranges at most, so that no range depends on another, if that leaves each process
+ * its share; else by all bits that they can be cut by.
  */
 static bool
-is_laid_out_alike(const GpuSortParallelSort *a, const GpuSortParallelSort *b, int i)
+cut_continued_rows(GpuSortSortSet *set, uint32 bits, uint32 most, int processes, GpuSortFailure *failure)
 {
-	const GpuSortColumn *left = &a->sort->keys->columns[i];
-	const GpuSortColumn *right = &b->sort->keys->columns[i];
+	GpuSortParallelSort *own = set->sorts[0];
+	const GpuSortKeys *keys = gpusort_parallel_sort_sort(own)->keys;
+	const uint32 whole_bits =
+		Min(gpusort_keys_range_bits(keys, Min(set->whole_columns, keys->encoded)), bits);
+	const bool may = set->before + set->after == 0 || can_overlap(own);
 
-	return gpusort_columns_have_same_keys(left, right) && left->collation == right->collation &&
-		left->descending == right->descending && left->nulls_first == right->nulls_first &&
-		has_same_ranks(a->sort->keys, b->sort->keys, i) &&
-		left->bits == right->bits && left->difference_bits == right->difference_bits &&
-		left->prefix_length == right->prefix_length && left->size_bits == right->size_bits &&
-		left->common_length == right->common_length &&
-		(left->common_length == 0 || memcmp(left->common_prefix, right->common_prefix, left->common_length) == 0);
+	set->continued = false;
+	if (!gpusort_parallel_sort_cut(own, own, whole_bits, whole_bits == 0 ? 1 : most, failure))
+		return false;
+	if (!may || most == 1 || are_even(gpusort_parallel_sort_rows(own), processes))
+		return true;
+	set->continued = true;
+	return gpusort_parallel_sort_cut(own, own, bits, most, failure);
+}
+
+/* Returns how many bytes of rows a sort has, which are ordered. */
+static uint64
+ordered_bytes(const GpuSortParallelSort *own)
+{
+	return gpusort_parallel_sort_sort(own)->figures.outcome.bytes;
 }
 
 /*
- * Returns in how many leading bits of the keys, which are laid out,
- * ranges differ; 0: there are none that all sorts have alike.
+ * Has the service sort the rows, when all processes have put theirs, and cuts them into *ranges ranges for so many
+ * processes; false, with a reason, if they are lost.  Workers may read when this has returned.
  */
-uint32
-gpusort_sort_set_range_bits(const GpuSortSortSet *set)
+bool
+gpusort_sort_set_order(GpuSortSortSet *set, int processes, uint32 *ranges, GpuSortFailure *failure)
 {
-	const GpuSortParallelSort *first = set->sorts[0];
-	int columns = first->range_columns;
+	GpuSortParallelSort *longest = set->sorts[0];
+	uint32 bits;
+	uint32 most;
 
-	for (int s = 0; s < set->count; s++)
+	for (int i = 0; i < set->count; i++)
 	{
-		const GpuSortParallelSort *other = set->sorts[s];
-		int alike = 0;
+		GpuSortParallelSort *own = set->sorts[i];
 
-		columns = Min(columns, Min(other->range_columns, other->sort->keys->encoded));
-		while (alike < columns && (other == first || is_laid_out_alike(first, other, alike)))
-			alike++;
-		columns = alike;
+		if (!gpusort_parallel_sort_order(own, failure))
+			return false;
+		if (ordered_bytes(own) > ordered_bytes(longest))
+			longest = own;
 	}
-	return gpusort_keys_range_bits(first->sort->keys, columns);
+	bits = gpusort_set_keys_range_bits(set);
+	most = bits == 0 ? 1 : ranges_wanted(set, &gpusort_parallel_sort_rows(longest)->expected, processes);
+	if (!(set->continues ? cut_continued_rows(set, bits, most, processes, failure)
+						 : gpusort_parallel_sort_cut(longest, longest, bits, most, failure)))
+		return false;
+	for (int i = 0; i < set->count; i++)
+	{
+		GpuSortParallelSort *own = set->sorts[i];
+
+		if (own != longest && !gpusort_parallel_sort_cut(own, longest, bits, most, failure))
+			return false;
+		gpusort_service_sort_open(gpusort_parallel_sort_sort(own), &gpusort_parallel_sort_rows(own)->expected,
+								  !IsParallelWorker());
+	}
+	*ranges = gpusort_parallel_sort_rows(longest)->ranges;
+	return true;
+}
+
+/*
+ * Lets this process read ranges, once the rows are ordered, unless it may; false, with a reason, if it cannot.  *stop
+ * says, while it reads, that no rows are wanted any more.
+ */
+bool
+gpusort_sort_set_open(GpuSortSortSet *set, const volatile bool *stop, GpuSortFailure *failure)
+{
+	set->lost = false;
+	set->asked = 0;
+	for (int i = 0; i < set->count; i++)
+	{
+		if (!gpusort_parallel_sort_open(set->sorts[i], stop, &set->lost, failure))
+			return false;
+	}
+	return true;
+}
+
+/* Returns how many rows before a range are read with it; *after becomes how many behind it are. */
+uint64
+gpusort_sort_set_near(const GpuSortSortSet *set, uint32 range, uint64 *after)
+{
+	const GpuSortOrderedRows *sorted = gpusort_parallel_sort_rows(set->sorts[0]);
+
+	*after = 0;
+	if (!set->continued)
+		return 0;
+	*after = Min(set->after, sorted->expected.rows - sorted->first_rows[range + 1]);
+	return Min(set->before, sorted->first_rows[range]);
+}
+
+/* Asks for the rows of a range, to be read after those asked for before; false, with a reason, if they are lost. */
+bool
+gpusort_sort_set_ask(GpuSortSortSet *set, uint32 range, GpuSortFailure *failure)
+{
+	uint64 after;
+	const uint64 before = gpusort_sort_set_near(set, range, &after);
+
+	for (int i = 0; i < set->count; i++)
+	{
+		GpuSortReader *reader = &gpusort_parallel_sort_sort(set->sorts[i])->service.reader;
+		const uint64 *first = &gpusort_parallel_sort_rows(set->sorts[i])->first_rows[range];
+
+		if (!gpusort_reader_ask(reader, first[0] - before, first[1] + after,
+								set->again || before + after > 0, failure))
+			return false;
+	}
+	Assert(set->asked < GPUSORT_READS_MAX);
+	set->asked_ranges[set->asked++] = range;
+	return true;
+}
+
+/*
+ * Begins the range that was asked for first: the next rows of each sort are the range's.  false, with a reason, if they
+ * are lost.
+ */
+bool
+gpusort_sort_set_begin_range(GpuSortSortSet *set, GpuSortFailure *failure)
+{
+	Assert(set->asked > 0);
+	set->range = set->asked_ranges[0];
+	set->asked--;
+	memmove(set->asked_ranges, set->asked_ranges + 1, set->asked * sizeof(set->asked_ranges[0]));
+	for (int i = 0; i < set->count; i++)
+	{
+		if (!gpusort_sort_begin_range(gpusort_parallel_sort_sort(set->sorts[i]), failure))
+			return false;
+	}
+	return true;
+}
+
+/* Ends the work of all, since this process has lost rows of the current range. */
+void
+gpusort_sort_set_note_lost(const GpuSortSortSet *set, GpuSortClaims *claims)
+{
+	for (int i = 0; i < set->count; i++)
+	{
+		const GpuSortState *sort = gpusort_parallel_sort_sort(set->sorts[i]);
+
+		if (sort->stage == GPUSORT_STAGE_LOST)
+			gpusort_claims_stop(claims, &sort->reason);
+	}
+}
+
+/* Ends a worker's reading; adds what it has read whole to what the others have. */
+void
+gpusort_sort_set_close(GpuSortSortSet *set)
+{
+	for (int i = 0; i < set->count; i++)
+		gpusort_parallel_sort_close(set->sorts[i]);
+}
+
+/* Shows others in gpusort_jobs that the ranges before this one have been emitted. */
+void
+gpusort_sort_set_show(GpuSortSortSet *set, uint32 range)
+{
+	for (int i = 0; i < set->count; i++)
+		gpusort_service_sort_show(gpusort_parallel_sort_sort(set->sorts[i]), GPUSORT_PHASE_EMIT,
+								  gpusort_parallel_sort_rows(set->sorts[i])->first_rows[range]);
+}
+
+/*
+ * Lets the leader learn what came of the sorts that it has not learnt yet, and verifies them, when workers have ended;
+ * false, with a reason, if other rows were read of one than were put.
+ */
+bool
+gpusort_sort_set_finish(GpuSortSortSet *set, GpuSortFailure *failure)
+{
+	for (int i = 0; i < set->count; i++)
+	{
+		if (!gpusort_parallel_sort_finish(set->sorts[i], failure))
+			return false;
+	}
+	return true;
+}
+
+/* Ends the sorts in the service, of which no row is wanted any more; what is known of them stays. */
+void
+gpusort_sort_set_release(GpuSortSortSet *set)
+{
+	for (int i = 0; i < set->count; i++)
+	{
+		GpuSortState *sort = gpusort_parallel_sort_sort(set->sorts[i]);
+
+		gpusort_rows_clear(sort->rows);
+		gpusort_service_sort_release(sort);
+	}
+}
+
+/* Drops the sorts, in whatever state they are. */
+void
+gpusort_sort_set_end(GpuSortSortSet *set)
+{
+	for (int i = 0; i < set->count; i++)
+		gpusort_parallel_sort_end(set->sorts[i]);
+	set->lost = false;
 }

@@ -1,7 +1,32 @@
 /*-------------------------------------------------------------------------
  *
  * sort_set.h
- *	  The sorts whose rows are cut at the same borders.
+ *	  The sorts whose rows several processes put, and read by ranges that are cut at the same borders.
+ *
+ * LEGAL ORDER OF CALLS
+ *	Every process makes the same sorts (sort/sort.h), each with a source of its own part of the rows, and a
+ *	GpuSortParallelSort for each.  Those that are cut at the same borders are a set: one, or two to be merged.
+ *	What the processes share is in dynamic shared memory: the leader calls a sort's estimate and initialize before
+ *	workers start, a worker attach; the leader reinitialize before they start again, all detach before the memory goes
+ *	(parallel_sort.h).  Without workers there is none.  Then
+ *
+ *		leader			begin, before workers start, or refuse
+ *		each process	ingest: puts its part
+ *		one process		order, when all have: the leader, or after join_to_order a worker
+ *		each process	open: to read; the order is verified now (order_check.h)
+ *		each process	(ask, for a range or the one after it; begin_range, and then its rows are read with
+ *						gpusort_sort_next)*
+ *		worker			close
+ *		leader			finish, when workers have ended; release
+ *		each process	end at any time: the next is begin or, in a worker, nothing
+ *
+ *	participants.h tells which process does what, and when.  Where a function returns false, with a reason, the rows are
+ *	lost to all, and the caller decides what comes of it: after refuse PostgreSQL sorts, in the leader alone.  While
+ *	rows are read, set->lost says so: what has been made of the current range is void.
+ *
+ * MEMORY
+ *	What belongs to one sort is in the context of its GpuSortState; the rest belongs to the context that was current
+ *	at create.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,19 +35,18 @@
 
 #include "compat.h"
 
-#include "keys/keys.h"
+#include "parallel/claims.h"
+#include "parallel/parallel_sort.h"
 #include "service/protocol.h"
 
-typedef struct GpuSortParallelSort GpuSortParallelSort;
-
-/* Those of one GpuSortOutput, for example. */
+/* The sorts of one GpuSortOutput, for example. */
 typedef struct GpuSortSortSet
 {
 	GpuSortParallelSort **sorts;
 	int count;
 	bool workers_order; /* workers may have the rows sorted, too, not just the leader */
 	bool bordered;      /* what is made of a range ends at its border, as pages do: few ranges are wanted */
-	bool lost;          /* rows of one of them are: what has been computed of the range at hand is void */
+	bool lost;          /* rows of one sort are: what has been computed of the current range is void */
 
 	/*
 	 * Where what is made of a range can depend on others, of one sort.  Rows that are equal in whole_columns do not
@@ -37,12 +61,30 @@ typedef struct GpuSortSortSet
 
 	int asked; /* ranges that are asked for and not begun, and their numbers */
 	uint32 asked_ranges[GPUSORT_READS_MAX];
-	uint32 range; /* at hand */
+	uint32 range; /* the current one */
 } GpuSortSortSet;
 
 extern void gpusort_sort_set_add(GpuSortSortSet *set, GpuSortParallelSort *sort);
-extern void gpusort_sort_set_unify(const GpuSortSortSet *set, GpuSortPrefix **prefixes, bool *common_later);
-extern void gpusort_sort_set_keep_ranges(const GpuSortSortSet *set, GpuSortPrefix *prefixes);
-extern uint32 gpusort_sort_set_range_bits(const GpuSortSortSet *set);
+
+/* The leader's */
+extern bool gpusort_sort_set_begin(GpuSortSortSet *set, int readers, GpuSortFailure *failure);
+extern void gpusort_sort_set_refuse(GpuSortSortSet *set, const GpuSortFailure *failure);
+extern void gpusort_sort_set_show(GpuSortSortSet *set, uint32 range);
+extern bool gpusort_sort_set_finish(GpuSortSortSet *set, GpuSortFailure *failure);
+extern void gpusort_sort_set_release(GpuSortSortSet *set);
+
+/* Any participant's */
+extern bool gpusort_sort_set_ingest(GpuSortSortSet *set, const volatile bool *stop, bool *whole,
+									GpuSortFailure *failure);
+extern bool gpusort_sort_set_have_rows(GpuSortSortSet *set);
+extern bool gpusort_sort_set_join_to_order(GpuSortSortSet *set, GpuSortFailure *failure);
+extern bool gpusort_sort_set_order(GpuSortSortSet *set, int processes, uint32 *ranges, GpuSortFailure *failure);
+extern bool gpusort_sort_set_open(GpuSortSortSet *set, const volatile bool *stop, GpuSortFailure *failure);
+extern uint64 gpusort_sort_set_near(const GpuSortSortSet *set, uint32 range, uint64 *after);
+extern bool gpusort_sort_set_ask(GpuSortSortSet *set, uint32 range, GpuSortFailure *failure);
+extern bool gpusort_sort_set_begin_range(GpuSortSortSet *set, GpuSortFailure *failure);
+extern void gpusort_sort_set_note_lost(const GpuSortSortSet *set, GpuSortClaims *claims);
+extern void gpusort_sort_set_close(GpuSortSortSet *set);
+extern void gpusort_sort_set_end(GpuSortSortSet *set);
 
 #endif /* GPUSORT_SORT_SET_H */

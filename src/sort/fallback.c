@@ -12,9 +12,8 @@
  * otherwise, and once a row has been given out, the query ends with an error.  When the rows are not in
  * PostgreSQL's order, under a collation of the C library, they are read back and none is given out before.
  *
- * Each of the five leaves native begun, and but for few and refused fed; sort.c performs it.  Of a sort whose rows
- * several processes read none is begun: a loss is told to those above, who decide what comes of it
- * (parallel/parallel_sort.c).
+ * Each of the five leaves native begun, and but for few and refused fed; sort.c performs it.  A parallel sort begins
+ * none: a loss is told to those above, who decide what comes of it (parallel/sort_set.h).
  *
  *-------------------------------------------------------------------------
  */

@@ -39,7 +39,7 @@
  *		gpusort_sort_drop(sort);
  *
  * RANGES
- *	Rows that several processes put, or read, by ranges and from any row on: parallel/parallel_sort.h.  Such a sort is
+ *	Rows that several processes put, or read, by ranges and from any row on: parallel/sort_set.h.  Such a sort is
  *	begun in the service by that, and never falls back by itself.
  *
  * ROWS THAT OTHERS PUT

@@ -15,7 +15,7 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
-#include "parallel/parallel_sort.h"
+#include "parallel/sort_set.h"
 #include "sort/datum_rows.h"
 #include "sort/heap_rows.h"
 #include "sort/index_rows.h"

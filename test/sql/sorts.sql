@@ -1,5 +1,5 @@
 \set ECHO none
--- Sorts without a plan (src/sort/sort.h, src/parallel/parallel_sort.h): every kind of rows, read in each of the ways
+-- Sorts without a plan (src/sort/sort.h, src/parallel/sort_set.h): every kind of rows, read in each of the ways
 -- that there are.  The order is PostgreSQL's ORDER BY of the same elements.
 SET client_min_messages = warning;
 LOAD 'gpusort';
