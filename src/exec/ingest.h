@@ -15,7 +15,7 @@
 #include "sort/heap_rows.h"
 #include "sort/sort.h"
 
-/* The node in the leader, as the GpuSort above Gather sees it: ingest_sort.c. */
+/* The node in the leader, as the GpuSort above Gather sees it. */
 typedef struct GpuSortIngestState GpuSortIngestState;
 
 extern GpuSortIngestState *gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fallback.h
- *	  The ways of a sort to PostgreSQL's own; for sort.c, and exec/ingest_sort.c.
+ *	  The ways of a sort to PostgreSQL's own; for sort.c, and exec/ingest.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -2,7 +2,7 @@
  *
  * service_sort.h
  *	  A sort's part in the service: its beginning, its order, its end; for the rooms sort/ and parallel/, and
- *	  exec/ingest_sort.c, alone.
+ *	  exec/ingest.c, alone.
  *
  *-------------------------------------------------------------------------
  */

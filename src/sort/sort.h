@@ -45,7 +45,7 @@
  * ROWS THAT OTHERS PUT
  *	Others may put rows into the sort in the service, beside those of the source.  Then begin_with_others, put_own,
  *	order and complete take the places of begin, put and perform: between them the caller sees to the others
- *	(exec/ingest_sort.c).
+ *	(exec/ingest.c).
  *
  * WHO ELSE
  *	The kind of row is row_kind.h's, which has the list of them, where rows come from source.h's.  Of the service, and
