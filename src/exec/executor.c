@@ -8,13 +8,12 @@
  *
  *	  executor.c		the callbacks
  *	  stream.c			rows to the node above; explain.c: what happened
- *	  ingest.c			the node below Gather, with ingest_sort.c; gather.c
+ *	  ingest.c			the node below Gather, and the sort above; gather.c
  *	  scan_state.h		the node's state
  *	  plan_source.c		the child's rows, as the source of a sort; page_source.c: by the page of a table
  *	  page_quals.c		a scan's conditions, for a page; tuple_columns.c: its tuples' values
  *	  bound.c			what a Limit above wants
- *	  running.c			a WindowAgg above, where rows before tell all that it computes, with running_functions.c
- *						and running_ranges.c
+ *	  running.c			a WindowAgg above, where rows before tell all that it computes; running_functions.c: its functions
  *	  percentiles.c		what an Agg above reads by the numbers of rows, with hypothetical.c; numbered_rows.c
  *
  * The nodes above a sort whose rows several processes read are in output.c, with output_share.c and nodes.c, and

@@ -3,16 +3,16 @@
  * running_functions.c
  *	  What one window function comes to, row by row: aggregates as PostgreSQL's WindowAgg computes them, and values.
  *
- * Of an aggregate there is a state, from the first row of a partition on.  Rows are added by its transition function,
+ * An aggregate has a state, from the first row of a partition on.  Rows are added by its transition function,
  * a part of the rows by its combine function: aggregates.c has those of which both give the same.  States are in a
  * memory context that is reset with each partition; functions are called as by WindowAgg, which they are told of, so
  * that they find that context, and keep what they have there.
  *
- * Of first_value() and last_value() a value is kept in the place of a state.
+ * first_value() and last_value() have a value in the place of a state.
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/running_state.h"
+#include "exec/running_functions.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_aggregate.h"
@@ -48,7 +48,7 @@ initial_state(HeapTuple tuple, Oid type)
 	return state;
 }
 
-/* Makes ready to compute an aggregate; what it needs for that is kept in the current memory context. */
+/* Sets a function up to compute an aggregate; what that needs is kept in the current memory context. */
 static void
 init_aggregate(GpuSortRunningFunction *function, Oid oid)
 {
@@ -73,7 +73,7 @@ init_aggregate(GpuSortRunningFunction *function, Oid oid)
 	ReleaseSysCache(tuple);
 }
 
-/* Makes ready to compute a function that facts/windows.c calls running; belongs to the current memory context. */
+/* Sets a function up that facts/windows.c calls running; what it needs is kept in the current memory context. */
 void
 gpusort_running_function_init(GpuSortRunningFunction *function, const WindowFuncExprState *expr)
 {
@@ -164,7 +164,7 @@ call_with(FunctionCallInfo call, Datum state, bool is_null, WindowAggState *wind
 	return result;
 }
 
-/* Has a state be what such a function makes of it. */
+/* Makes a state what such a function returns for it. */
 static void
 change_state(GpuSortRunningFunction *function, FunctionCallInfo call, GpuSortRunningValue *state,
 			 WindowAggState *window, MemoryContext states)
