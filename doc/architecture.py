@@ -122,7 +122,7 @@ def draw_ranges():
         page.box(x, 156, 200, 304, name, strong=i == 0)
         page.box(x + 12, 188, 176, 46, "GpuSortOutput", "claims the next range", edge=pictures.GRID)
         page.box(x + 12, 256, 176, 46, "WindowAgg", "starts over for each range", edge=pictures.GRID)
-        page.box(x + 12, 324, 176, 46, "GpuSort", "emits the range at hand", edge=pictures.GRID)
+        page.box(x + 12, 324, 176, 46, "GpuSort", "emits the current range", edge=pictures.GRID)
         page.box(x + 12, 404, 176, 44, "partial plan", "this process's part", edge=pictures.GRID)
         page.arrow([(x + 60, 404), (x + 60, 370)], IN)
         page.arrow([(x + 130, 324), (x + 130, 302)], OUT)

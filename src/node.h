@@ -16,7 +16,7 @@
  *	    Gather
  *	      GpuSortOutput			in each process: runs the plan below it once for each range that it claims
  *	        plan				a WindowAgg, say; or a MergeJoin of two sorts
- *	          GpuSort			parallel-aware: ingests this process's part, then emits the range at hand
+ *	          GpuSort			parallel-aware: ingests this process's part, then emits the current range
  *	            partial plan
  *
  * The same where the rows are wanted in no order, anywhere below a Gather:

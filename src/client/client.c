@@ -16,7 +16,7 @@
  * (get_chunk, put_chunk)*, leave, (read, (next_data, free_data)*, skip)*, end; there, join, sort, cut and
  * then as a reader, or join, leave, end.  Rows are given out by intervals, in the order in which these were
  * asked for; an interval is over when its last row has come, or with skip.  The service may send rows of
- * the next before all of the one at hand, when that is larger than it thought: they wait in the client.
+ * the next before all of the current one, when that is larger than it thought: they wait in the client.
  *
  * Where a sort is larger than memory the service may ask for space in a temporary file while
  * get_chunk, sort or leave wait (space.c).  The calls give it, or raise fd.c's error.

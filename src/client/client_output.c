@@ -122,7 +122,7 @@ gpusort_client_read(GpuSortClient *client, uint64 first, uint64 end, GpuSortFail
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_READ, failure);
 }
 
-/* The interval at hand is over. */
+/* The current interval is over. */
 static void
 end_interval(GpuSortClient *client)
 {
@@ -132,7 +132,7 @@ end_interval(GpuSortClient *client)
 	client->next_row = client->intervals[0].first;
 }
 
-/* Keeps DATA of an interval that was asked for and is not at hand yet; false if it cannot be. */
+/* Keeps DATA of an interval that was asked for and is not the current one yet; false if it cannot be. */
 static bool
 keep_early(GpuSortClient *client, const GpuSortMessage *data)
 {
@@ -143,7 +143,7 @@ keep_early(GpuSortClient *client, const GpuSortMessage *data)
 	return true;
 }
 
-/* Takes DATA of the interval at hand that came early; false if there is none. */
+/* Takes DATA of the current interval that came early; false if there is none. */
 static bool
 take_early(GpuSortClient *client, GpuSortMessage *data)
 {
@@ -159,7 +159,7 @@ take_early(GpuSortClient *client, GpuSortMessage *data)
 	return false;
 }
 
-/* No more rows of the interval at hand are wanted: it is over.  Rows held must have been freed. */
+/* No more rows of the current interval are wanted: it is over.  Rows held must have been freed. */
 bool
 gpusort_client_skip(GpuSortClient *client, GpuSortFailure *failure)
 {
@@ -187,7 +187,7 @@ is_filling(const GpuSortEmitted *emitted)
 		emitted->rows <= emitted->bytes / MAXIMUM_ALIGNOF && emitted->tie_rows <= emitted->rows;
 }
 
-/* Notes that rows of the interval at hand have come; false if they are not those that it has, and its last as such. */
+/* Notes that rows of the current interval have come; false if they are not those that it has, and its last as such. */
 static bool
 note_interval_rows(GpuSortClient *client, const GpuSortEmitted *emitted, GpuSortFailure *failure)
 {
@@ -205,7 +205,7 @@ note_interval_rows(GpuSortClient *client, const GpuSortEmitted *emitted, GpuSort
 
 /*
  * The next rows in order, until free_data; waits until they have arrived.  Not legal after last.  Of a shared
- * sort they are rows of the interval at hand, which is over with last; there must be one.
+ * sort they are rows of the current interval, which is over with last; there must be one.
  */
 bool
 gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailure *failure)

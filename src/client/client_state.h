@@ -51,7 +51,7 @@ struct GpuSortClient
 
 	/*
 	 * What DATA are the next rows: how often the rows were rewound; of a shared sort the number of the
-	 * interval at hand, the first one asked for that is not over.
+	 * current interval, the first one asked for that is not over.
 	 */
 	uint32 epoch;
 	uint64 next_row; /* the number of the row that comes next */
@@ -63,7 +63,7 @@ struct GpuSortClient
 	RowInterval intervals[GPUSORT_READS_MAX]; /* asked for and not over, oldest first */
 	int nintervals;
 
-	/* DATA of intervals behind the one at hand, in the order in which they came; their chunks are ours */
+	/* DATA of intervals behind the current one, in the order in which they came; their chunks are ours */
 	GpuSortMessage early[GPUSORT_JOB_CHUNKS_MAX];
 	int nearly;
 };

@@ -557,7 +557,7 @@ begin_sort(GpuSortIngestState *state, GpuSortState *sort)
 	if (!gpusort_sort_begin_with_others(sort, checkers, &common_later))
 		return;
 	gpusort_parallel_ingest_start(&state->ingest, &sort->service.writer, sort->keys, common_later);
-	state->holds = sort->service.shared;
+	state->holds = sort->service.parallel;
 	state->participates = parallel_leader_participation;
 }
 

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * windows.c
- *	  What a window needs of other rows of its partition, beside the row at hand.
+ *	  What a window needs of other rows of its partition, beside the current row.
  *
  * PostgreSQL's WindowAgg keeps all rows of a partition, since a window function may look at any of them.  Most need
  * less.  The planner asks here where processes may go on in the middle of a partition, and the executor how it may run
  * a window: both have to come to the same.
  *
- * A window is running if all of its functions follow from what the rows before come to, up to the row at hand or the
+ * A window is running if all of its functions follow from what the rows before come to, up to the current row or the
  * last of its peers: numbers of rows, aggregates from the partition's first row on whose states can be combined
  * exactly (aggregates.c), the first and the last value of such a frame.  It needs rows near it if all functions are
  * lag and lead by constants, or of frames of ROWS between constants; aggregates of these are those that cannot fail
@@ -24,7 +24,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-/* A frame from the partition's first row to the one at hand, or to its last peer */
+/* A frame from the partition's first row to the current one, or to its last peer */
 #define RUNNING_FRAME (FRAMEOPTION_START_UNBOUNDED_PRECEDING | FRAMEOPTION_END_CURRENT_ROW)
 
 typedef struct Needs
@@ -51,7 +51,7 @@ is_constant(const Node *node, int64 *value)
 	return true;
 }
 
-/* Notes that rows so far away are needed, before the row at hand where that is less than 0; false: too far. */
+/* Notes that rows so far away are needed, before the current row where that is less than 0; false: too far. */
 static bool
 note_near(GpuSortWindowNeeds *needs, int64 distance)
 {
@@ -62,7 +62,7 @@ note_near(GpuSortWindowNeeds *needs, int64 distance)
 	return true;
 }
 
-/* Where a frame of ROWS begins or ends, from the row at hand; false if that is not near. */
+/* Where a frame of ROWS begins or ends, from the current row; false if that is not near. */
 static bool
 note_bound(Needs *needs, int current, int preceding, int following, const Node *offset)
 {

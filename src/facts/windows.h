@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * windows.h
- *	  What a window needs of other rows of its partition, beside the row at hand.
+ *	  What a window needs of other rows of its partition, beside the current row.
  *
  *-------------------------------------------------------------------------
  */

@@ -32,7 +32,7 @@ typedef struct ParallelSortShared
 	bool long_rows; /* somebody has put some into the files */
 	GpuSortOrderedRows sorted;
 	GpuSortPut leader_put;  /* once the leader has left the ingest to others, if workers order */
-	GpuSortOutcome outcome; /* these and the times for EXPLAIN in the leader, whoever has had the rows sorted */
+	GpuSortOutcome outcome; /* this and the times are for EXPLAIN in the leader, whoever has had the rows sorted */
 	GpuSortTimes ms;
 	GpuSortWhole whole;                 /* ranges that workers have read to their ends; guarded by ingest.lock */
 	GpuSortParallelIngestShared ingest; /* variable length: must be last field */
@@ -91,7 +91,7 @@ gpusort_parallel_sort_rows(const GpuSortParallelSort *own)
 	return own->sorted;
 }
 
-/* This process puts no more rows into the sort of another, if it has not left that yet. */
+/* Drops this process's part in another's sort, if it has not left that yet: it puts no more rows. */
 void
 gpusort_parallel_sort_drop(GpuSortParallelSort *own)
 {
@@ -164,7 +164,8 @@ gpusort_parallel_sort_begin(GpuSortParallelSort *own, const GpuSortPrefix *prefi
 	own->workers_order = workers_order;
 	INSTR_TIME_SET_CURRENT(sort->begun);
 	gpusort_keys_lay_out(sort->keys, prefixes, common_later);
-	if (!gpusort_collation_check_allows(sort->keys, failure) || !gpusort_service_sort_begin_shared(sort, readers, failure))
+	if (!gpusort_collation_check_allows(sort->keys, failure) ||
+		!gpusort_service_sort_begin_parallel(sort, readers, failure))
 		return false;
 	gpusort_parallel_ingest_start(&own->ingest, &sort->service.writer, sort->keys, common_later);
 	return true;

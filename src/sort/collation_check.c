@@ -87,7 +87,7 @@ typedef struct CheckedRow
 	CheckedValue *values;
 } CheckedRow;
 
-/* The greatest row of the last run; the least and the greatest of the run at hand; the next one. */
+/* The greatest row of the last run; the least and the greatest of the current run; the next one. */
 #define CHECKED_ROWS 4
 
 struct GpuSortCollationCheck
@@ -100,7 +100,7 @@ struct GpuSortCollationCheck
 	MemoryContext scratch; /* what comparators and detoasting leave behind */
 	CheckedRow rows[CHECKED_ROWS];
 	CheckedRow *before;   /* the greatest of the last run; NULL: there is none */
-	CheckedRow *least;    /* of the run at hand; NULL: none is at hand */
+	CheckedRow *least;    /* of the current run; NULL: there is none */
 	CheckedRow *greatest; /* of the same */
 	int different;        /* the column in which the last two rows compared differ */
 	uint32 neighbours;    /* strings that were compared as such */
@@ -434,7 +434,7 @@ end_run(GpuSortCollationCheck *check, CheckedRow *least, CheckedRow *greatest, u
 	return true;
 }
 
-/* Adds a row to the run at hand. */
+/* Adds a row to the current run. */
 static void
 add_to_run(GpuSortCollationCheck *check, CheckedRow *row)
 {

@@ -111,8 +111,8 @@ gpusort_sort_report_lost(bool emitted, const GpuSortFailure *failure)
 }
 
 /*
- * To be called when the service has lost the rows, or their order: reads the source again.  Errors: it
- * cannot be read again, or a row has been given out.  Of a shared sort there are no more rows then.
+ * Reads the source again, when the service has lost the rows, or their order.  It is an error if the source cannot be
+ * read again, or a row has been given out.  A parallel sort has no more rows then.
  */
 void
 gpusort_fallback_lost(GpuSortState *sort, const GpuSortFailure *failure)

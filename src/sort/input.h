@@ -32,7 +32,7 @@ typedef struct GpuSortInput
 	GpuSortFirstRows first;
 	bool at_first; /* the next batch is one of first's rows, or first says that there is none */
 
-	/* the batch at hand */
+	/* the current batch */
 	int count;
 	int next; /* the first row not passed on */
 	GpuSortRow batch[GPUSORT_BATCH_ROWS];

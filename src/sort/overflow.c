@@ -9,7 +9,7 @@
  * The file belongs to the resource owner that was current when its first row was
  * stored, and to whoever calls gpusort_overflow_close.
  *
- * SHARED SORTS
+ * PARALLEL SORTS
  *	Any process may read any row, whoever stored it.  Each has a file of its own, in a
  *	set of files, and the row that travels says which.  share comes first; a process that
  *	has stored its last row calls export, and when all have, any of them may fetch any.
@@ -30,7 +30,7 @@ typedef struct OverflowRow
 	uint32 length; /* of this struct */
 	uint8 flags;
 	uint8 unused;
-	uint16 process; /* of a shared sort: whose file */
+	uint16 process; /* in a parallel sort: whose file */
 	uint32 row_length;
 	int32 fileno;
 	int64 offset;
@@ -99,7 +99,7 @@ gpusort_overflow_store(GpuSortOverflow *overflow, const char *row, char *instead
 	return sizeof(where);
 }
 
-/* Of a shared sort: this process stores no more rows, and others may fetch those that it has. */
+/* Lets the other processes of a parallel sort fetch the rows that this one has stored; it stores no more. */
 void
 gpusort_overflow_export(GpuSortOverflow *overflow)
 {
@@ -107,7 +107,7 @@ gpusort_overflow_export(GpuSortOverflow *overflow)
 		BufFileExportFileSet(overflow->file);
 }
 
-/* Returns the file of another process of a shared sort; NULL if it has none. */
+/* Returns the file of another process of a parallel sort; NULL if it has none. */
 static BufFile *
 other_file(GpuSortOverflow *overflow, int process)
 {

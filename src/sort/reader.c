@@ -6,9 +6,9 @@
  * Legal order of calls: init; then next_chunk whenever the reader is at the end of
  * its chunk, until it says that there are no more; in between row, and mark and
  * restore within a chunk.  rewind at any time.  The rows stay where they arrived:
- * the reader owns nothing but the chunk at hand, which goes back with the client.
+ * the reader owns nothing but the current chunk, which goes back with the client.
  *
- * Of a shared sort the rows are read by ranges: init; then ask for each range, in rising
+ * A parallel sort's rows are read by ranges: init; then ask for each range, in rising
  * order, up to GPUSORT_READS_MAX of them ahead; begin_range goes to the next of those,
  * whether the one before was read to its end or not, and next_chunk says that there are
  * no more at the end of the range.  Or this process alone reads the rows: then rewind comes
@@ -28,7 +28,7 @@
  *	Rows are verified some ahead, in one go: their CRCs do not wait for each other then,
  *	and reading them is what it is without tails, but for the step over these.
  *
- *	Of a shared sort that is so for each range: its rows have the numbers that were asked for
+ *	In a parallel sort that is so for each range: its rows have the numbers that were asked for
  *	(client.c), and none of them ties with one of another range.  What all ranges
  *	have together, whoever reads them, is compared by check_whole, where the numbers of all
  *	processes are added up.  With tails a range is asked for with the row before it, which is
@@ -51,7 +51,7 @@
 /* So many bytes of rows are verified in one go: they are in the fastest cache still when they are read. */
 #define VERIFY_BYTES 8192
 
-/* There is no chunk at hand. */
+/* There is no current chunk. */
 static void
 drop_chunk(GpuSortReader *reader)
 {
@@ -61,12 +61,12 @@ drop_chunk(GpuSortReader *reader)
 	reader->tie_rows = 0;
 }
 
-/* Before the first row; of a shared sort, before the first range. */
+/* Goes to before the first row; in a parallel sort, before the first range. */
 static void
 start(GpuSortReader *reader)
 {
 	drop_chunk(reader);
-	reader->last = reader->expected.shared;
+	reader->last = reader->expected.parallel;
 	reader->chunks = 0;
 	reader->rows = 0;
 	reader->bytes = 0;
@@ -91,7 +91,7 @@ gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, const GpuSortE
 	start(reader);
 }
 
-/* The chunk at hand is about to go: what is needed of it to verify the next row is kept. */
+/* The current chunk is about to go: what is needed of it to verify the next row is kept. */
 static void
 keep_last_key(GpuSortReader *reader)
 {
@@ -101,7 +101,7 @@ keep_last_key(GpuSortReader *reader)
 	reader->verified.key = reader->last_key;
 }
 
-/* Takes leave of the chunk at hand, of which all rows should have been read. */
+/* Takes leave of the current chunk, of which all rows should have been read. */
 static bool
 leave_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 {
@@ -129,7 +129,7 @@ check_totals(const GpuSortReader *reader, GpuSortFailure *failure)
 	if (reader->again)
 		return true;
 	if (reader->rows > rows || reader->bytes > expected->bytes ||
-		(!expected->shared && complete != reader->last))
+		(!expected->parallel && complete != reader->last))
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   UINT64_FORMAT " rows in " UINT64_FORMAT " bytes came, of " UINT64_FORMAT " in " UINT64_FORMAT ", by %s %u",
 								   reader->rows, reader->bytes, rows, expected->bytes,
@@ -141,7 +141,7 @@ check_totals(const GpuSortReader *reader, GpuSortFailure *failure)
 	return true;
 }
 
-/* The range at hand, if there is one, has been read to its end. */
+/* The current range, if there is one, has been read to its end. */
 static void
 note_whole_range(GpuSortReader *reader)
 {
@@ -228,7 +228,7 @@ verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uin
 }
 
 /*
- * Verifies the next row of the chunk at hand, and so many bytes of rows;
+ * Verifies the next row of the current chunk, and so many bytes of rows;
  * false if one is refused, and reader->failure says why.
  */
 static pg_attribute_always_inline bool
@@ -306,7 +306,7 @@ verify_next_rows(GpuSortReader *reader)
 		refuse_row(reader, 0, "belongs to the range before");
 }
 
-/* Steps over the row before the range at hand, which has come first; false, with a reason, if it cannot be that. */
+/* Steps over the row before the current range, which has come first; false, with a reason, if it cannot be that. */
 static bool
 step_over_row_before(GpuSortReader *reader, GpuSortFailure *failure)
 {
@@ -329,9 +329,9 @@ step_over_row_before(GpuSortReader *reader, GpuSortFailure *failure)
 }
 
 /*
- * Lets go of the chunk at hand, whose rows have all been read, and waits for
+ * Lets go of the current chunk, whose rows have all been read, and waits for
  * the next one.  Returns true with a row to read, or false with failure->reason
- * NONE when there are no more, of a shared sort in the range at hand, or false with
+ * NONE when there are no more, in a parallel sort in the current range, or false with
  * the reason why the sort is lost.
  */
 bool
@@ -352,7 +352,7 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 			(void) gpusort_reader_check_whole(&reader->expected, &reader->whole, failure);
 			return false;
 		}
-		if (!reader->expected.shared && reader->expected.verified && reader->expected.all && reader->expected.first == 0 &&
+		if (!reader->expected.parallel && reader->expected.verified && reader->expected.all && reader->expected.first == 0 &&
 			reader->verified.sum != reader->expected.sum)
 			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came are not those that were put");
 		return false;
@@ -384,7 +384,7 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 }
 
 /*
- * Reads the next row of the chunk at hand, which must not be at its end.  The row
+ * Reads the next row of the current chunk, which must not be at its end.  The row
  * is valid until the next chunk is asked for.  Returns NULL if it cannot be one of
  * the rows that were put: reader->failure says why.
  */
@@ -421,8 +421,8 @@ gpusort_reader_row(GpuSortReader *reader)
 }
 
 /*
- * Asks for the rows of a range of a shared sort, from number first on up to the one before end; it may be empty.
- * GPUSORT_READS_MAX ranges, that at hand included, may be asked for and not read to their ends.  again: its rows are
+ * Asks for the rows of a range of a parallel sort, from number first on up to the one before end; it may be empty.
+ * GPUSORT_READS_MAX ranges, the current one included, may be asked for and not read to their ends.  again: its rows are
  * those of other ranges, too, and do not count when all rows are compared with what is expected.  false, with a
  * reason, if the sort is lost.
  */
@@ -431,7 +431,7 @@ gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, bool again, 
 {
 	bool row_before = reader->expected.verified && first > 0 && first < end;
 
-	Assert(reader->expected.shared && reader->nasked < GPUSORT_READS_MAX);
+	Assert(reader->expected.parallel && reader->nasked < GPUSORT_READS_MAX);
 	Assert(first <= end && end <= reader->expected.rows);
 	reader->asked[reader->nasked++] =
 		(GpuSortAskedRange){.empty = first == end, .row_before = row_before, .again = again};
@@ -439,7 +439,7 @@ gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, bool again, 
 }
 
 /*
- * Goes to the first row of the next range asked for; there must be one.  What was not read of the range at hand
+ * Goes to the first row of the next range asked for; there must be one.  What was not read of the current range
  * is skipped.  false, with a reason, if the sort is lost.
  */
 bool
@@ -447,7 +447,7 @@ gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure)
 {
 	const GpuSortAskedRange range = reader->asked[0];
 
-	Assert(reader->expected.shared && reader->nasked > 0);
+	Assert(reader->expected.parallel && reader->nasked > 0);
 	keep_last_key(reader);
 	drop_chunk(reader);
 	if (!reader->last && !gpusort_client_skip(reader->client, failure))
@@ -476,7 +476,7 @@ gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure)
 }
 
 /*
- * Compares what was read of a shared sort with what is expected: whole is the sum over all processes, each range
+ * Compares what was read of a parallel sort with what is expected: whole is the sum over all processes, each range
  * read by one of them.  Where some were not read to their ends there is not much to say.
  */
 bool
@@ -495,7 +495,7 @@ gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *
 }
 
 /*
- * What was not read of the range at hand is not wanted;
+ * What was not read of the current range is not wanted;
  * there must be no other asked for.  false, with a reason, if the sort is lost.
  */
 bool
@@ -503,7 +503,7 @@ gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure)
 {
 	bool skip = !reader->last;
 
-	Assert(reader->expected.shared && reader->nasked == 0);
+	Assert(reader->expected.parallel && reader->nasked == 0);
 	drop_chunk(reader);
 	reader->last = true;
 	reader->in_range = false;
@@ -511,7 +511,7 @@ gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure)
 }
 
 /*
- * Starts at row number first, again or, after init, for the first time.  Of a shared sort that is 0, and this process
+ * Starts at row number first, again or, after init, for the first time.  Of a parallel sort that is 0, and this process
  * reads all rows then, as one range.  false, with a reason, if the sort is lost.
  */
 bool
@@ -519,7 +519,7 @@ gpusort_reader_rewind(GpuSortReader *reader, uint64 first, GpuSortFailure *failu
 {
 	bool unread = reader->chunks == 0 && reader->expected.first == first;
 
-	if (reader->expected.shared)
+	if (reader->expected.parallel)
 	{
 		Assert(first == 0);
 		if (!gpusort_reader_skip_range(reader, failure))

@@ -26,11 +26,11 @@ typedef struct GpuSortExpected
 	bool all;         /* they are all that were put, so sum is that of their checks */
 	uint32 key_words; /* in a tail */
 	uint64 sum;
-	bool shared;       /* it is a shared sort: its rows are read by ranges, and some by other processes */
-	uint32 range_bits; /* of a shared sort: rows of two ranges differ in so many leading bits of the key */
+	bool parallel;     /* the rows are read by ranges, and some by other processes */
+	uint32 range_bits; /* parallel: rows of two ranges differ in so many leading bits of the key */
 } GpuSortExpected;
 
-/* Rows of the ranges of a shared sort that were read to their ends. */
+/* Rows of the ranges of a parallel sort that were read to their ends. */
 typedef struct GpuSortWhole
 {
 	uint64 rows;
@@ -47,7 +47,7 @@ typedef struct GpuSortVerified
 	uint8 flags;       /* of the last one: KEY_TRUNCATED if it was put with that, TIE_NEXT if it came with that */
 } GpuSortVerified;
 
-/* A range of a shared sort that has been asked for. */
+/* A range of a parallel sort that has been asked for. */
 typedef struct GpuSortAskedRange
 {
 	bool empty;
@@ -59,14 +59,14 @@ typedef struct GpuSortAskedRange
 typedef struct GpuSortReader
 {
 	GpuSortClient *client;
-	GpuSortData data;   /* the chunk at hand */
+	GpuSortData data;   /* the current chunk */
 	char *cursor;       /* its next row */
 	char *end;          /* of its rows */
 	char *verified_end; /* of those that have been verified, or need not be */
 	uint32 tail;        /* bytes behind each of these that are not its own */
 	uint32 left;        /* its rows not read yet */
 	uint32 tie_rows;    /* its rows read that are marked TIE_NEXT */
-	bool last;          /* no chunk comes after it; of a shared sort, in the range at hand */
+	bool last;          /* no chunk comes after it; in a parallel sort, in the current range */
 	GpuSortExpected expected;
 	GpuSortVerified verified;
 	uint64 last_key[GPUSORT_MAX_KEY_WORDS]; /* the key in verified once its chunk is gone */
@@ -77,14 +77,14 @@ typedef struct GpuSortReader
 	uint64 bytes;
 	uint64 all_tie_rows; /* marked TIE_NEXT */
 
-	/* of a shared sort */
+	/* in a parallel sort */
 	GpuSortAskedRange asked[GPUSORT_READS_MAX]; /* and not begun, in order */
 	int nasked;
-	bool in_range;      /* the range at hand has not been read to its end, or is read again */
+	bool in_range;      /* the current range has not been read to its end, or is read again */
 	bool again;         /* its rows are not counted */
-	bool row_before;    /* the row before the range at hand comes first, to be compared with */
+	bool row_before;    /* the row before the current range comes first, to be compared with */
 	bool at_border;     /* it has come: the next row to be verified is the first of the range */
-	bool all_asked;     /* the range at hand is all of the rows, to be compared with what is expected at its end */
+	bool all_asked;     /* the current range is all of the rows, to be compared with what is expected at its end */
 	GpuSortWhole begun; /* what rows, bytes and verified.sum were when it began */
 	uint64 begun_tie_rows;
 	GpuSortWhole whole; /* all ranges that were read to their ends */
@@ -96,7 +96,7 @@ typedef struct GpuSortReader
 	GpuSortFailure failure; /* why there was no row */
 } GpuSortReader;
 
-/* A position in the chunk at hand, valid until the next one is asked for. */
+/* A position in the current chunk, valid until the next one is asked for. */
 typedef struct GpuSortReaderMark
 {
 	char *cursor;
@@ -113,7 +113,7 @@ extern bool gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *fai
 extern bool gpusort_reader_rewind(GpuSortReader *reader, uint64 first, GpuSortFailure *failure);
 extern char *gpusort_reader_row(GpuSortReader *reader);
 
-/* Returns true if there is no row left in the chunk at hand, or no chunk yet.  Less than the shortest row is none. */
+/* Returns true if there is no row left in the current chunk, or no chunk yet.  Less than the shortest row is none. */
 static inline bool
 gpusort_reader_at_end(const GpuSortReader *reader)
 {
@@ -128,7 +128,7 @@ gpusort_reader_next_is_plain(const GpuSortReader *reader)
 }
 
 /*
- * Reads the next row if there is one in the chunk at hand, and it is a plain one that
+ * Reads the next row if there is one in the current chunk, and it is a plain one that
  * need not be verified any more; else returns NULL, and at_end and gpusort_reader_row
  * tell more.  The row is valid until the next chunk is asked for.
  */

@@ -82,7 +82,7 @@ struct GpuSortRows
 {
 	const GpuSortRowKind *kind;
 	MemoryContext context;    /* it belongs to */
-	GpuSortOverflow overflow; /* long rows of the sort at hand */
+	GpuSortOverflow overflow; /* long rows of the current sort */
 	char *fetched;            /* one of them, in memory; NULL: none */
 };
 

@@ -53,8 +53,8 @@ make_request(const GpuSortState *sort, int readers, GpuSortRequest *request)
 	/* Where the keys' order is to be verified all rows must be: what is left out may belong to the first. */
 	request->limit = sort->service.check_order ? 0 : sort->bound;
 	request->spill = gpusort_spill;
-	request->shared = sort->service.shared;
-	if (sort->service.shared)
+	request->shared = sort->service.parallel;
+	if (sort->service.parallel)
 		request->readers = readers;
 }
 
@@ -66,7 +66,7 @@ static bool
 drops_rows(const GpuSortState *sort)
 {
 	return sort->bound > 0 && sort->bound <= sort->estimated_rows / GPUSORT_ROWS_PER_WANTED &&
-		!sort->service.shared && !sort->service.check_order;
+		!sort->service.parallel && !sort->service.check_order;
 }
 
 /* Returns true if the order of the rows is to be verified: that by abbreviated keys always is. */
@@ -86,9 +86,9 @@ create_ties(GpuSortState *sort)
 }
 
 /*
- * Begins a sort in the service, and the writer that adds to it; the keys must be
- * laid out.  readers: of a shared sort, whose rows so many processes read if all start, and if_checked if their order
- * is to be verified alone; 0: it is not shared.  false, with a reason, when the sort is to be PostgreSQL's.
+ * Begins a sort in the service, and the writer that adds to it; the keys must be laid out.  readers: how many processes
+ * read the rows, if all start, in a parallel sort; 0: it is not parallel.  if_checked: it is parallel only if the order
+ * is to be verified.  false, with a reason, when PostgreSQL is to sort.
  */
 bool
 gpusort_service_sort_begin(GpuSortState *sort, int readers, bool if_checked, GpuSortFailure *failure)
@@ -104,7 +104,7 @@ gpusort_service_sort_begin(GpuSortState *sort, int readers, bool if_checked, Gpu
 	figures->skipped = 0;
 	figures->verify_ms = 0;
 	service->check_order = checks_order(sort);
-	service->shared = readers > 0 && (service->check_order || !if_checked);
+	service->parallel = readers > 0 && (service->check_order || !if_checked);
 	make_request(sort, readers, &request);
 	caller = MemoryContextSwitchTo(sort->context);
 	service->job = gpusort_shared_job_start(sort->estimated_rows);
@@ -131,9 +131,9 @@ gpusort_service_sort_begin(GpuSortState *sort, int readers, bool if_checked, Gpu
 	return service->client != NULL;
 }
 
-/* The same for a shared sort. */
+/* Begins a parallel sort, for sure. */
 bool
-gpusort_service_sort_begin_shared(GpuSortState *sort, int readers, GpuSortFailure *failure)
+gpusort_service_sort_begin_parallel(GpuSortState *sort, int readers, GpuSortFailure *failure)
 {
 	sort->reason.reason = GPUSORT_REASON_NONE;
 	sort->service.reader = (GpuSortReader){0};
@@ -141,7 +141,7 @@ gpusort_service_sort_begin_shared(GpuSortState *sort, int readers, GpuSortFailur
 }
 
 /*
- * Joins, in another process, a shared sort: to read it, as expected says, or where that is NULL to have it sorted
+ * Joins, in another process, a parallel sort: to read it, as expected says, or where that is NULL to have it sorted
  * before; the keys must be laid out.  verified: rows have tails.  false, with a reason, if that is not to be.
  */
 bool
@@ -155,7 +155,7 @@ gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation, c
 	if (service->client != NULL)
 	{
 		service->ties = create_ties(sort);
-		service->shared = true;
+		service->parallel = true;
 		service->check_order = checks_order(sort);
 		sort->figures.verified = verified;
 		if (expected != NULL)
@@ -165,7 +165,7 @@ gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation, c
 	return service->client != NULL;
 }
 
-/* The rows of a shared sort are in order, and this process reads them; unreported: and tells the statistics of it. */
+/* Lets this process read a parallel sort, whose rows are in order; unreported: it also tells the statistics. */
 void
 gpusort_service_sort_open(GpuSortState *sort, const GpuSortExpected *expected, bool unreported)
 {
@@ -174,8 +174,8 @@ gpusort_service_sort_open(GpuSortState *sort, const GpuSortExpected *expected, b
 }
 
 /*
- * What came of a shared sort that any process has had sorted,
- * for EXPLAIN and the statistics, unless that is known here.
+ * Learns what came of a parallel sort, which any process has had sorted, for EXPLAIN and the statistics, unless that is
+ * known here.
  */
 void
 gpusort_service_sort_learn(GpuSortState *sort, const GpuSortOutcome *outcome, const GpuSortTimes *ms, uint64 pairs)
@@ -230,7 +230,7 @@ expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, Gp
 		.first = first,
 		.in_runs = outcome->runs > 0,
 		.tie_rows = outcome->tie_rows,
-		.shared = sort->service.shared,
+		.parallel = sort->service.parallel,
 		.verified = sort->figures.verified,
 		.all = outcome->rows == put->rows,
 		.key_words = sort->keys->words,
@@ -310,7 +310,7 @@ gpusort_service_sort_first(const GpuSortState *sort, bool sorted)
 	const GpuSortServiceSort *service = &sort->service;
 	const GpuSortOutcome *outcome = &sort->figures.outcome;
 
-	if (service->shared || service->check_order || sort->figures.verified)
+	if (service->parallel || service->check_order || sort->figures.verified)
 		return 0;
 	if (sort->keys->may_tie && (!sorted || outcome->runs > 0 || outcome->tie_rows > 0))
 		return 0;

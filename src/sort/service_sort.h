@@ -27,8 +27,8 @@ extern uint64 gpusort_service_sort_tie_rows(const GpuSortState *sort);
 extern void gpusort_service_sort_create_check(GpuSortState *sort);
 extern void gpusort_service_sort_begin_check(GpuSortState *sort);
 
-/* Of a shared sort */
-extern bool gpusort_service_sort_begin_shared(GpuSortState *sort, int readers, GpuSortFailure *failure);
+/* For a parallel sort */
+extern bool gpusort_service_sort_begin_parallel(GpuSortState *sort, int readers, GpuSortFailure *failure);
 extern bool gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation,
 									  const GpuSortExpected *expected, bool verified, GpuSortFailure *failure);
 extern void gpusort_service_sort_open(GpuSortState *sort, const GpuSortExpected *expected, bool unreported);

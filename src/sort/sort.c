@@ -289,7 +289,7 @@ lose(GpuSortState *sort, const GpuSortFailure *failure)
 }
 
 /*
- * All rows, or those of the range at hand, have been given out:
+ * All rows, or those of the current range, have been given out:
  * when nobody can ask for them again, the service need not keep them.
  */
 static void
@@ -365,7 +365,7 @@ next_in_service(GpuSortState *sort)
 	return sort->rows->kind->show(sort->rows, gpusort_rows_fetch(sort->rows, row));
 }
 
-/* gpusort_sort_next where the next row is not a plain one in the chunk at hand. */
+/* gpusort_sort_next where the next row is not a plain one in the current chunk. */
 pg_noinline void *
 gpusort_sort_next_other(GpuSortState *sort, bool forward)
 {
@@ -418,8 +418,8 @@ gpusort_sort_rewind(GpuSortState *sort, GpuSortFailure *failure)
 }
 
 /*
- * Of a shared sort: the next rows are those of the next range that its
- * reader was asked for.  false, with a reason, if they are lost.
+ * Goes, in a parallel sort, to the next range that its reader was asked for, whose rows are the next ones.  false, with
+ * a reason, if they are lost.
  */
 bool
 gpusort_sort_begin_range(GpuSortState *sort, GpuSortFailure *failure)

@@ -93,7 +93,7 @@ typedef struct GpuSortServiceSort
 	GpuSortTies *ties;
 	bool check_order;                    /* is to be verified: libc's strings, abbreviated values */
 	struct GpuSortCollationCheck *check; /* NULL: not made */
-	bool shared;                         /* it is a shared sort there: rows are read by ranges */
+	bool parallel;                       /* rows are read by ranges; the protocol calls it shared */
 	GpuSortJobSlot *job;                 /* for gpusort_jobs; NULL: not listed */
 	MemoryContextCallback job_callback;
 	bool unreported; /* it is done, not lost, and the statistics have not been told */
@@ -140,7 +140,7 @@ typedef struct GpuSortState
 	instr_time begun;
 	bool emitted;     /* a row, since perform or the last rewind: too late to fall back */
 	bool in_ties;     /* service.ties has a run that was not given out whole */
-	bool range_ended; /* no row is left of the range at hand */
+	bool range_ended; /* no row is left of the current range */
 	GpuSortServiceSort service;
 	Tuplesortstate *native; /* PostgreSQL's own sort; NULL: none */
 
@@ -173,7 +173,7 @@ extern bool gpusort_sort_order(GpuSortState *sort, const GpuSortPut *others);
 extern bool gpusort_sort_check(GpuSortState *sort, GpuSortFailure *failure);
 extern void gpusort_sort_complete(GpuSortState *sort, instr_time ordered, bool good, const GpuSortFailure *failure);
 
-/* Of a shared sort: rows of the next range that reader was asked for */
+/* For a parallel sort: the rows of the next range that reader was asked for */
 extern bool gpusort_sort_begin_range(GpuSortState *sort, GpuSortFailure *failure);
 
 /* Of a run that needs a tie-break and was not given out whole (in_ties): shows the next row; NULL after the last. */
@@ -195,7 +195,7 @@ gpusort_sort_next_native(GpuSortState *sort, bool forward)
 
 /*
  * Returns the next row, as its kind shows it, valid until the next call; NULL after the last, where rows are read by
- * ranges after the last of the range at hand, and when they are lost (stage LOST).  Only PostgreSQL's sort goes
+ * ranges after the last of the current range, and when they are lost (stage LOST).  Only PostgreSQL's sort goes
  * backwards.  Errors: rows are lost, and one was given out; those of comparators and of temporary files.
  */
 static inline void *

@@ -51,7 +51,7 @@ struct GpuSortTies
 	MemoryContext context;
 	MemoryContext scratch; /* what comparators leave behind */
 
-	/* the run at hand: one of the two */
+	/* the current run: one of the two */
 	TieRow *rows; /* in order, from next to nrows */
 	int nrows;
 	int next;
@@ -264,7 +264,7 @@ gpusort_ties_next(GpuSortTies *ties)
 	return rows->kind->show(rows, ties->rows[ties->next++].row);
 }
 
-/* Drops the run at hand. */
+/* Drops the current run. */
 void
 gpusort_ties_reset(GpuSortTies *ties)
 {

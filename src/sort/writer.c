@@ -7,8 +7,8 @@
  * with no allocation and no second copy (put_rows.h).  Rows longer than a
  * quarter of a chunk go to the overflow file.
  *
- * Legal order of calls: init, the rows' put_rows*, finish.  A writer owns nothing but the chunk
- * at hand, which goes back with the client.
+ * Legal order of calls: init, the rows' put_rows*, finish.  A writer owns nothing but the current
+ * chunk, which goes back with the client.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,7 +37,7 @@ gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortK
 	writer->seed = gpusort_tail_seed(gpusort_client_token(client));
 }
 
-/* Returns what was put so far, the rows of the chunk at hand included. */
+/* Returns what was put so far, the rows of the current chunk included. */
 GpuSortPut
 gpusort_writer_put(const GpuSortWriter *writer)
 {
@@ -61,7 +61,7 @@ gpusort_writer_show(GpuSortWriter *writer, uint32 rows)
 	writer->temp_bytes_shown = temp_bytes;
 }
 
-/* Hands over the chunk at hand; false, with a reason, if the sort is full or lost. */
+/* Hands over the current chunk; false, with a reason, if the sort is full or lost. */
 static bool
 flush_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 {
@@ -74,7 +74,7 @@ flush_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 	return gpusort_client_put_chunk(writer->client, rows, bytes, failure);
 }
 
-/* Gets another chunk, after handing over the one at hand; false as above. */
+/* Gets another chunk, after handing over the current one; false as above. */
 pg_noinline bool
 gpusort_writer_next_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 {

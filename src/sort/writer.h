@@ -39,7 +39,7 @@ typedef struct GpuSortWriter
 	GpuSortJobSlot *job;       /* where progress is shown; NULL: nowhere */
 	GpuSortCutoff *cutoff;     /* which rows are wanted, as the caller sets it; NULL: all */
 
-	/* the chunk at hand */
+	/* the current chunk */
 	char *chunk;      /* NULL: none yet */
 	char *cursor;     /* where the next record goes */
 	uint32 *offset;   /* where the next record's offset goes */
@@ -67,7 +67,7 @@ extern bool gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure
 extern bool gpusort_writer_next_chunk(GpuSortWriter *writer, GpuSortFailure *failure);
 extern Size gpusort_writer_append_tail(GpuSortWriter *writer, char *row, Size length);
 
-/* Returns where the rows of the chunk at hand must end, without their tails: at its offsets. */
+/* Returns where the rows of the current chunk must end, without their tails: at its offsets. */
 static inline char *
 gpusort_writer_chunk_end(const GpuSortWriter *writer)
 {

@@ -52,9 +52,9 @@ typedef struct TestSource
 	bool *nulls;
 	int count;
 	int next;
-	MemoryContext context; /* of rows of the batch at hand */
+	MemoryContext context; /* of rows of the current batch */
 
-	/* of the batch at hand */
+	/* of the current batch */
 	Datum values[BATCH][2];
 	bool isnull[BATCH][2];
 } TestSource;
