@@ -31,8 +31,8 @@ gpusort_bound_node(LimitState *limit)
 }
 
 /*
- * Returns how many rows a Limit will ask for at most, from the first one on; 0:
- * limit is NULL, or there is no telling.
+ * Returns how many rows a Limit will ask for at most, from the first one on; 0 if limit is NULL, or there is no
+ * telling.
  */
 uint64
 gpusort_bound_rows(const LimitState *limit)
@@ -47,7 +47,7 @@ gpusort_bound_rows(const LimitState *limit)
 
 /*
  * Returns how many rows a Limit right above the node, which is about to ask for the first one, will drop before it
- * emits one; 0: limit is NULL, or above other nodes that look at them.
+ * emits one; 0 if limit is NULL, or above other nodes that look at them.
  */
 uint64
 gpusort_bound_offset(const LimitState *limit, const PlanState *node)
@@ -58,10 +58,7 @@ gpusort_bound_offset(const LimitState *limit, const PlanState *node)
 	return limit->offset;
 }
 
-/*
- * Tells a Limit that the rows of its OFFSET, so many, have been passed
- * over: the row that it gets next is the one after them.
- */
+/* Tells a Limit that so many rows, those of its OFFSET, have been passed over; the next row is the one after them. */
 void
 gpusort_bound_pass(LimitState *limit, uint64 rows)
 {

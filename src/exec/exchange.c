@@ -6,10 +6,10 @@
  * It is above the Gather that starts the processes, and runs in the leader alone.
  * output.c tells what the others do.
  *
- * The first row asked for runs Gather, once, which has the sorts begun in the service and comes
+ * The first row asked for runs Gather, once, which begins the sorts in the service and comes
  * back when all rows have been put, sorted and cut into ranges.  Then the rows of one
- * range after another are emitted: those of a worker's range out of its queue, those of a
- * range that nobody has claimed yet straight from the plan below GpuSortOutput, here.  At
+ * range after another are emitted: a worker's range comes out of its queue; a range that
+ * nobody has claimed yet comes straight from the plan below GpuSortOutput, in the leader.  At
  * the end Gather is read to its end, for the errors, counts and times of workers.
  *
  *	  BEGIN ---> BETWEEN <---> QUEUE, STASH, PLAN ---> ENDED
@@ -65,7 +65,7 @@ typedef enum ExchangeStage
 /* So many rows are stashed before the worker is looked after again. */
 #define STASH_ROWS 32
 
-/* A range of the leader's whose turn is to come. */
+/* One of the leader's ranges whose turn is to come. */
 typedef struct StashedRange
 {
 	uint32 range;
@@ -93,7 +93,7 @@ typedef struct ExchangeState
 	GpuSortProcessFigures *figures; /* by process, of the last time */
 } ExchangeState;
 
-/* The first stashed range has been emitted; its store will do for another. */
+/* Drops the first stashed range, which has been emitted; its store will do for another. */
 static void
 drop_stashed(ExchangeState *state)
 {
@@ -120,7 +120,7 @@ end_stash(ExchangeState *state)
 	state->stashed = 0;
 }
 
-/* Rows are lost: has the leader compute all, if none has been emitted.  Errors: one has. */
+/* Makes the leader compute all, since rows are lost; it is an error if one has been emitted. */
 static void
 fall_back(ExchangeState *state)
 {
@@ -133,8 +133,8 @@ fall_back(ExchangeState *state)
 }
 
 /*
- * Has the rows put, sorted and cut.  Where the service takes no part returns the first row, or an empty slot; else
- * NULL.
+ * Runs Gather, so that the rows are put, sorted and cut.  Returns NULL, or where the service takes no part the first
+ * row, or an empty slot.
  */
 static TupleTableSlot *
 begin_exchange(ExchangeState *state)
@@ -168,7 +168,7 @@ begin_exchange(ExchangeState *state)
 	return NULL;
 }
 
-/* Reads Gather to its end: errors of workers come in, and their counts. */
+/* Reads Gather to its end, so that workers' errors and counts come in. */
 static void
 drain_gather(ExchangeState *state)
 {
@@ -180,7 +180,7 @@ drain_gather(ExchangeState *state)
 	} while (!TupIsNull(row));
 }
 
-/* The leader's current range, which was asked for if asked says so, comes from the plan. */
+/* Begins the leader's current range, whose rows come from the plan; asked: it was asked for. */
 static void
 begin_own_range(ExchangeState *state, bool asked)
 {
@@ -224,7 +224,7 @@ next_range(ExchangeState *state)
 	}
 }
 
-/* The current range has been emitted. */
+/* Ends the current range, which has been emitted. */
 static void
 end_range(ExchangeState *state)
 {
@@ -232,7 +232,7 @@ end_range(ExchangeState *state)
 	state->stage = STAGE_BETWEEN;
 }
 
-/* A worker has ended before its range has. */
+/* Notes that a worker has ended before its range has. */
 static void
 note_gone(ExchangeState *state)
 {
@@ -278,7 +278,7 @@ stash_next_range(ExchangeState *state)
 	return true;
 }
 
-/* Goes on with the leader's ranges; false if there is nothing to do.  The rows may turn out to be lost. */
+/* Stashes some rows of the leader's ranges; false if there is nothing to do.  The rows may turn out to be lost. */
 static bool
 stash_rows(ExchangeState *state)
 {
@@ -313,7 +313,7 @@ stash_rows(ExchangeState *state)
 	return true;
 }
 
-/* Emits the next row of the current stashed range; NULL: there is none, or it is the plan's to give. */
+/* Emits the next row of the current stashed range; NULL if there is none, or the plan is to give it. */
 static TupleTableSlot *
 stashed_row(ExchangeState *state)
 {
@@ -329,7 +329,7 @@ stashed_row(ExchangeState *state)
 	return NULL;
 }
 
-/* Emits the next row out of a worker's queue, waiting for it; NULL: the range has ended, or is lost. */
+/* Emits the next row out of a worker's queue, and waits for it; NULL if the range has ended, or is lost. */
 static TupleTableSlot *
 queue_row(ExchangeState *state)
 {
@@ -361,7 +361,7 @@ queue_row(ExchangeState *state)
 	}
 }
 
-/* Emits the next row of the leader's range; NULL: the range has ended, or is lost. */
+/* Emits the next row of the leader's range; NULL if the range has ended, or is lost. */
 static TupleTableSlot *
 plan_row(ExchangeState *state)
 {
@@ -468,7 +468,7 @@ exec_exchange_node(CustomScanState *node)
 	return exec_exchange(&node->ss.ps);
 }
 
-/* Throws the stash away; all else is GpuSortOutput's to end. */
+/* Throws the stash away; GpuSortOutput ends all else. */
 static void
 end_exchange_node(CustomScanState *node)
 {
@@ -476,7 +476,7 @@ end_exchange_node(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
-/* Gather starts over, with all below it: the next row asked for has the sorts begun anew. */
+/* Starts over with Gather, and all below it: the next row asked for begins the sorts anew. */
 static void
 rescan_exchange_node(CustomScanState *node)
 {
@@ -490,7 +490,7 @@ rescan_exchange_node(CustomScanState *node)
 		ExecReScan(gather);
 }
 
-/* Gather's shared memory is gone, and with it what was in the queues. */
+/* Stops: Gather's shared memory is gone, and with it what was in the queues. */
 static void
 shutdown_exchange_node(CustomScanState *node)
 {

@@ -3,7 +3,7 @@
  * executor.c
  *	  The GpuSort node at run time: its callbacks, and what nodes above it change.
  *
- * The first row asked for makes the node have its child's rows sorted (sort/sort.h).
+ * When the first row is asked for, the node sorts its child's rows (sort/sort.h).
  * Each file of exec/ includes those below it only:
  *
  *	  executor.c		the callbacks
@@ -22,7 +22,7 @@
  *
  * The outer side of a merge join stays in stage INPUT, without a row, where the inner side has none (stream.c).
  *
- * A plain rescan with unchanged parameters has the service start again at the
+ * At a plain rescan with unchanged parameters the service starts again at the
  * first row.  Below a Limit only as many rows are asked for as that needs
  * (bound.c); a rescan that needs more sorts again.
  *
@@ -102,7 +102,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	MemoryContextSwitchTo(caller);
 }
 
-/* Drops the sort, and what this process still has of another's, which the connections to the service end with. */
+/* Drops the sort, and this process's part in another's: their connections to the service end with that. */
 static void
 end_gpusort(CustomScanState *node)
 {
@@ -126,9 +126,9 @@ bound_suffices(const GpuSortScanState *state)
 }
 
 /*
- * Goes back to the first row where the rows are the same and all that are wanted are there; else drops the sort, and
- * what is asked for next has the child read again, which is rescanned here unless a changed parameter has it start
- * over by itself.  A parallel sort stays as it is: its ranges are begun, and its rows dropped, by GpuSortOutput.
+ * Goes back to the first row where the rows are the same and all that are wanted are there.  Else drops the sort, and
+ * reads the child again when the next row is asked for; rescans the child here, unless a changed parameter makes it
+ * start over by itself.  A parallel sort stays as it is: GpuSortOutput begins its ranges, and drops its rows.
  */
 static void
 rescan_gpusort(CustomScanState *node)
@@ -193,7 +193,7 @@ restore_gpusort(CustomScanState *node)
 	gpusort_stream_restore(state);
 }
 
-/* Room for what the processes of a parallel sort share; other GpuSorts share nothing. */
+/* Returns the bytes that the processes of a parallel sort share; other GpuSorts share nothing. */
 static Size
 estimate_gpusort(CustomScanState *node, ParallelContext *pcxt)
 {
@@ -202,7 +202,7 @@ estimate_gpusort(CustomScanState *node, ParallelContext *pcxt)
 	return state->parallel == NULL ? 0 : gpusort_parallel_sort_estimate(state->parallel, pcxt->nworkers);
 }
 
-/* In the leader, before workers start for the first time: the sort may have been begun, and is published then. */
+/* Publishes the sort, if it has been begun, in the leader, before workers start for the first time. */
 static void
 initialize_gpusort(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -213,7 +213,7 @@ initialize_gpusort(CustomScanState *node, ParallelContext *pcxt, void *coordinat
 		gpusort_parallel_sort_initialize(state->parallel, coordinate, pcxt->seg, pcxt->nworkers);
 }
 
-/* The same before they start again: drops all long rows, and what was put and read. */
+/* Does the same before they start again; drops all long rows, and forgets what was put and read. */
 static void
 reinitialize_gpusort(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -234,8 +234,8 @@ initialize_gpusort_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 }
 
 /*
- * The shared memory goes after this: long rows in it are dropped,
- * and what EXPLAIN tells is kept.  The sort stays until end or rescan.
+ * Lets go of the shared memory, which goes after this: drops the long rows in it, and keeps what EXPLAIN tells.  The
+ * sort stays until end or rescan.
  */
 static void
 shutdown_gpusort(CustomScanState *node)
@@ -262,7 +262,7 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = gpusort_explain,
 };
 
-/* Returns the state of a GpuSort; NULL of any other node, and of NULL. */
+/* Returns a GpuSort's state; NULL for any other node, and for NULL. */
 static GpuSortScanState *
 state_of(PlanState *ps)
 {
@@ -272,7 +272,7 @@ state_of(PlanState *ps)
 }
 
 /*
- * Has the outer side of a merge join look at the inner one first, where that is expected to have fewer rows, and
+ * Makes the outer side of a merge join look at the inner one first, where that is expected to have fewer rows, and
  * without them none is wanted.
  */
 static void
@@ -335,7 +335,7 @@ const CustomScanMethods gpusort_scan_methods = {
 	.CreateCustomScanState = create_state,
 };
 
-/* To be called once, at load: lets plans of both nodes be copied and read back, and nodes find each other. */
+/* Lets plans of both nodes be copied and read back, and nodes find each other; to be called once, at load. */
 void
 gpusort_executor_init(void)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * explain.c
- *	  What EXPLAIN shows of a GpuSort node.
+ *	  What EXPLAIN shows for a GpuSort node.
  *
  *-------------------------------------------------------------------------
  */
@@ -100,7 +100,7 @@ show_key_bits(const GpuSortOutcome *outcome, ExplainState *es)
 	ExplainCloseGroup("Key Bits", "Key Bits", true, es);
 }
 
-/* Where the runs of a sort larger than memory were kept; most sorts have none. */
+/* Shows where the runs of a sort larger than memory were kept; most sorts have none. */
 static void
 show_run_storage(const GpuSortOutcome *outcome, ExplainState *es)
 {
@@ -118,7 +118,7 @@ show_run_storage(const GpuSortOutcome *outcome, ExplainState *es)
 		ExplainPropertyText("Disk", psprintf(UINT64_FORMAT "kB", disk_kb), es);
 }
 
-/* How long the sort waited for others before it began; most have not. */
+/* Shows how long the sort waited for others before it began; most have not. */
 static void
 show_queue(const GpuSortTimes *ms, ExplainState *es)
 {
@@ -126,7 +126,7 @@ show_queue(const GpuSortTimes *ms, ExplainState *es)
 		ExplainPropertyFloat("Queue Wait", "ms", ms->queue, 3, es);
 }
 
-/* What has been verified: the rows, by their tails; their order, by the C library or their comparators. */
+/* Shows what has been verified: the rows, by their tails; their order, by the C library or their comparators. */
 static void
 show_verified(const GpuSortFigures *figures, ExplainState *es)
 {
@@ -184,7 +184,7 @@ show_removed(const GpuSortState *sort, ExplainState *es)
 		ExplainPropertyUInteger("Rows Removed Before Sort", NULL, figures->dropped, es);
 }
 
-/* Returns true if the service took no part in a shared sort, which another process may have done alone. */
+/* Returns true if the service took no part in a parallel sort, which another process may have done alone. */
 static bool
 is_refused(const GpuSortScanState *state)
 {
@@ -192,10 +192,7 @@ is_refused(const GpuSortScanState *state)
 		gpusort_parallel_sort_refusal(state->parallel)->reason != GPUSORT_REASON_NONE;
 }
 
-/*
- * Returns true if there is nothing to tell of a sort;
- * one whose rows other processes have read may have emitted none here.
- */
+/* Returns true if there is nothing to tell about a sort; a parallel one may have emitted no row in this process. */
 static bool
 is_untold(const GpuSortScanState *state)
 {
@@ -207,7 +204,7 @@ is_untold(const GpuSortScanState *state)
 		(state->parallel == NULL || state->sort->figures.outcome.key_bits == 0);
 }
 
-/* The ExplainCustomScan callback: the keys always, what happened with ANALYZE. */
+/* The ExplainCustomScan callback shows the keys always, and with ANALYZE what happened. */
 void
 gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
@@ -253,7 +250,7 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	}
 }
 
-/* With VERBOSE: which rows and ranges processes have read, by their numbers. */
+/* Shows with VERBOSE how many rows and ranges each process has read. */
 void
 gpusort_explain_processes(const GpuSortProcessFigures *figures, int nprocesses, ExplainState *es)
 {

@@ -13,7 +13,7 @@
 #include "executor/executor.h"
 #include "optimizer/optimizer.h"
 
-/* Reads from Gather, with the leader taking part in any case. */
+/* Reads from Gather; the leader takes part in any case. */
 TupleTableSlot *
 gpusort_gather_row(PlanState *gather)
 {
@@ -34,7 +34,7 @@ gpusort_gather_row(PlanState *gather)
 	return row;
 }
 
-/* The empty row that came through Gather and the node below is none. */
+/* Takes the empty row that came through Gather and the node below out of their counts. */
 void
 gpusort_gather_uncount_row(PlanState *gather)
 {

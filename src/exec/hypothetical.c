@@ -3,9 +3,9 @@
  * hypothetical.c
  *	  rank(), percent_rank() and cume_dist() WITHIN GROUP, of all rows of a GpuSort.
  *
- * PostgreSQL's Agg sorts all rows with one more, which the arguments are, and reads up to that.  Of rows that are in
- * order it is found by halving how many come before it.  Where rows cannot be read from any number on, those before it
- * are read.  dense_rank() asks how many of them differ, which these would have to be read for: it is left alone.
+ * PostgreSQL's Agg sorts all rows with one more, which the arguments are, and reads up to that.  Where rows are in
+ * order, halving finds how many come before it.  Where rows cannot be read from any number on, those before it
+ * are read.  dense_rank() asks how many of them differ, for which they would have to be read: it is left alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +34,7 @@ struct GpuSortHypothetical
 };
 
 /*
- * Returns what computes an aggregate of rows that are sorted as info says, in the memory context at hand; NULL if it is
+ * Returns what computes an aggregate of rows that are sorted as info says, in the current memory context; NULL if it is
  * not of this kind.
  */
 GpuSortHypothetical *
@@ -68,7 +68,7 @@ gpusort_hypothetical_create(const AggStatePerAggData *aggregate, const GpuSortPl
 	return hypothetical;
 }
 
-/* Returns true if a row comes before the one that is not among them; those that are like it do for cume_dist(). */
+/* Returns true if a row comes before the one that is not among them; for cume_dist() rows that are like it do, too. */
 static bool
 comes_before(GpuSortHypothetical *hypothetical, TupleTableSlot *row)
 {
@@ -85,7 +85,7 @@ comes_before(GpuSortHypothetical *hypothetical, TupleTableSlot *row)
 	return hypothetical->aggregate == F_CUME_DIST_ANY;
 }
 
-/* Counts the rows that come before, reading them; false if the rows are lost. */
+/* Counts the rows that come before by reading them; false if the rows are lost. */
 static bool
 count_by_reading(GpuSortHypothetical *hypothetical, GpuSortNumberedRows *rows, uint64 *before)
 {
@@ -101,7 +101,7 @@ count_by_reading(GpuSortHypothetical *hypothetical, GpuSortNumberedRows *rows, u
 	return true;
 }
 
-/* The same by halving. */
+/* Counts them by halving. */
 static bool
 count_by_halving(GpuSortHypothetical *hypothetical, GpuSortNumberedRows *rows, uint64 *before)
 {

@@ -3,8 +3,8 @@
  * nodes.c
  *	  The GpuSort nodes below a GpuSortOutput, whose rows several processes read.
  *
- * One below most plans, two below a merge join.  A GpuSortOutput does with their sorts what parallel/sort_set.h
- * tells; what is done with the nodes is here.
+ * There is one below most plans, two are below a merge join.  A GpuSortOutput does with their sorts what
+ * parallel/sort_set.h tells; what it does with the nodes is here.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,7 +55,7 @@ gpusort_nodes_begin(GpuSortNodes *nodes, int readers, GpuSortFailure *failure)
 	return gpusort_sort_set_begin(&nodes->set, readers, failure);
 }
 
-/* Has the children read from their starts where these parameters have changed. */
+/* Makes the children start over where these parameters have changed. */
 void
 gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed)
 {
@@ -64,8 +64,8 @@ gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed)
 }
 
 /*
- * Has plan, which is above the nodes, read the range that was asked for first;
- * false, with a reason, if its rows are lost.
+ * Makes plan, which is above the nodes, start over on the range that was asked for first; false, with a reason, if its
+ * rows are lost.
  */
 bool
 gpusort_nodes_begin_range(GpuSortNodes *nodes, PlanState *plan, GpuSortFailure *failure)

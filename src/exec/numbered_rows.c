@@ -13,7 +13,7 @@
 /* Up to so many rows are read rather than asked for anew behind them. */
 #define NEAR_ROWS 2000
 
-/* Has the row of this number be the one that is read next, or one before it; false if the rows are lost. */
+/* Goes to the row of this number, or to one before it, to be read next; false if the rows are lost. */
 bool
 gpusort_numbered_go_to(GpuSortNumberedRows *rows, uint64 number)
 {
@@ -31,7 +31,7 @@ gpusort_numbered_go_to(GpuSortNumberedRows *rows, uint64 number)
 	return true;
 }
 
-/* Reads the next row, which must be there; NULL: the rows are lost. */
+/* Reads the next row, which must be there; NULL if the rows are lost. */
 TupleTableSlot *
 gpusort_numbered_next(GpuSortNumberedRows *rows)
 {
@@ -47,7 +47,7 @@ gpusort_numbered_next(GpuSortNumberedRows *rows)
 	return row;
 }
 
-/* Reads the row of that number, which must be there; NULL: the rows are lost. */
+/* Reads the row of that number, which must be there; NULL if the rows are lost. */
 TupleTableSlot *
 gpusort_numbered_row(GpuSortNumberedRows *rows, uint64 number)
 {

@@ -23,7 +23,7 @@ extern bool gpusort_numbered_go_to(GpuSortNumberedRows *rows, uint64 number);
 extern TupleTableSlot *gpusort_numbered_next(GpuSortNumberedRows *rows);
 extern TupleTableSlot *gpusort_numbered_row(GpuSortNumberedRows *rows, uint64 number);
 
-/* The number of rows */
+/* Returns the number of rows. */
 static inline uint64
 gpusort_numbered_count(const GpuSortNumberedRows *rows)
 {

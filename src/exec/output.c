@@ -11,14 +11,14 @@
  *	            partial plan			  partial plan
  *
  * What the participants do until ranges of the sorted rows can be read is in parallel/participants.h.  Then each
- * claims a range, has the plan below start over on it, and claims another, until there is none left.  It asks the
+ * claims a range, makes the plan below start over on it, and claims another, until there is none left.  It asks the
  * service for the rows of the next range before it reads one, so that it does not wait for them.  What the plan makes
  * of a range goes
  *
- *	  - to the node above in the same process, of a partial plan.  As of any partial plan, each row comes from one
+ *	  - to the node above in the same process, in a partial plan.  As in any partial plan, each row comes from one
  *		process, and there is no order over all.
- *	  - else in a worker to its row queue, which GpuSortExchange reads.  The leader's ranges are GpuSortExchange's to
- *		claim and read, without a queue (exchange.c).
+ *	  - else in a worker to its row queue, which GpuSortExchange reads.  It claims and reads the leader's
+ *		ranges itself, without a queue (exchange.c).
  *
  * The plan starts over by a changed parameter, Gather's rescan_param, on which all nodes from here to the GpuSorts
  * depend; what is below these is not read again.
@@ -26,7 +26,7 @@
  * WHO SORTS.  Below a GpuSortExchange the leader does: it is sure to come, and its node sends one empty row up through
  * Gather when the ranges are there.  In a partial plan any process does: the leader may come last, since it reads what
  * workers send first, or never, where no more rows are wanted.  Its connection keeps the sorts until Gather has ended
- * its workers.  Where the service lets no worker have them sorted, workers wait for the leader, who comes while rows
+ * its workers.  Where the service lets no worker order the sorts, workers wait for the leader, who comes while rows
  * are wanted; with parallel_leader_participation off it would not, so the service takes no part then.
  *
  * NO DEADLOCK.  The process whose range is being read waits for nobody but the service and the reader of its queue.
@@ -36,7 +36,7 @@
  * process gets all of their rows.  It is the leader, or in a partial plan the first to come.
  *
  * LOST ROWS.  What is lost in any process is noted in shared memory, and ends the work of all.  Below a
- * GpuSortExchange that is no error: if nothing has been emitted it has the leader run the plan alone.  In a partial
+ * GpuSortExchange that is no error: if nothing has been emitted it makes the leader run the plan alone.  In a partial
  * plan nothing can be read again, so the query ends with an error.
  *
  *-------------------------------------------------------------------------
@@ -57,7 +57,7 @@
 #define OTHER_ERRORS_MS      200
 #define OTHER_ERRORS_STEP_MS 10
 
-/* This process's number among those that claim ranges. */
+/* Returns this process's number among those that claim ranges. */
 static int
 own_process(void)
 {
@@ -81,7 +81,7 @@ wait_for_other_errors(void)
 	}
 }
 
-/* The participant's total: makes windows that go on from one range to the next do so. */
+/* The participant's total makes windows go on from one range to the next, where they do. */
 static bool
 total(void *arg, bool ordered, uint32 ranges, GpuSortFailure *failure)
 {
@@ -125,7 +125,7 @@ takes_all(GpuSortOutputState *state)
 	return state->partial ? gpusort_claims_take_all(&state->shared->claims) : !IsParallelWorker();
 }
 
-/* The first row is asked for. */
+/* Begins, when the first row is asked for. */
 static void
 begin(GpuSortOutputState *state)
 {
@@ -152,7 +152,7 @@ begin(GpuSortOutputState *state)
 	}
 }
 
-/* Has the plan below read the range that was asked for first; false if its rows are lost. */
+/* Makes the plan below start over on the range that was asked for first; false if its rows are lost. */
 bool
 gpusort_output_begin_range(GpuSortOutputState *state)
 {
@@ -248,7 +248,7 @@ write_ranges(GpuSortOutputState *state)
 	gpusort_sort_set_close(&state->nodes.set);
 }
 
-/* The node's row below a GpuSortExchange: one empty row, or in the leader alone all rows. */
+/* Returns the node's next row below a GpuSortExchange: one empty row, or where the leader is alone all rows. */
 static TupleTableSlot *
 exec_below_exchange(GpuSortOutputState *state)
 {
@@ -267,7 +267,7 @@ exec_below_exchange(GpuSortOutputState *state)
 	return NULL;
 }
 
-/* No rows are wanted any more of this process of a partial plan.  Errors: since they are lost. */
+/* Ends a partial plan in this process, of which no rows are wanted any more; it is an error if they are lost. */
 static void
 end_partial(GpuSortOutputState *state)
 {
@@ -375,7 +375,7 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 	MemoryContextSwitchTo(caller);
 }
 
-/* A rescan of Gather's: what the GpuSorts read is not read through the plan, so they are told here. */
+/* Starts over with Gather; what the GpuSorts read is not read through the plan, so they are told here. */
 static void
 rescan_output(CustomScanState *node)
 {
@@ -398,7 +398,7 @@ rescan_output(CustomScanState *node)
 	MemoryContextSwitchTo(caller);
 }
 
-/* Has workers that wait end; the GpuSorts end with the plan below. */
+/* Ends workers that wait; the GpuSorts end with the plan below. */
 static void
 end_output(CustomScanState *node)
 {
@@ -410,7 +410,7 @@ end_output(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
-/* In a partial plan; else GpuSortExchange tells. */
+/* Tells about a partial plan; GpuSortExchange tells about others. */
 static void
 explain_output(CustomScanState *node, List *ancestors, ExplainState *es)
 {
@@ -469,7 +469,7 @@ gpusort_output_note_gather(PlanState *ps, PlanState *gather)
 		((GpuSortOutputState *) ps)->gather = gather;
 }
 
-/* Returns the GpuSortOutput node below a Gather.  Errors: there is none. */
+/* Returns the GpuSortOutput node below a Gather; it is an error if there is none. */
 GpuSortOutputState *
 gpusort_output_find(PlanState *gather)
 {
@@ -482,8 +482,8 @@ gpusort_output_find(PlanState *gather)
 }
 
 /*
- * Returns the process that has claimed this range; if none has, claims it for
- * the leader.  All ranges before it must have been claimed.
+ * Returns the process that has claimed this range; if none has, claims it for the leader.  All ranges before it must
+ * have been claimed.
  */
 int
 gpusort_output_claim(GpuSortOutputState *state, uint32 range)
@@ -522,8 +522,8 @@ gpusort_output_row(GpuSortOutputState *state)
 }
 
 /*
- * Rows are lost, and none has been emitted: the leader is to run the plan alone when Gather is rescanned, which
- * must follow.  Errors: it would not give the same rows.
+ * Makes the leader run the plan alone when Gather is rescanned, which must follow: rows are lost, and none has been
+ * emitted.  It is an error if the plan would not give the same rows.
  */
 void
 gpusort_output_fall_back(GpuSortOutputState *state)

@@ -55,8 +55,8 @@ begin_in_service(GpuSortOutputState *state, GpuSortFailure *failure)
 }
 
 /*
- * Begins a run of all that share this, before any of them reads: the sorts in the service; if that takes no part,
- * alone says so.
+ * Begins a run of all that share this, before any of them reads.  Begins the sorts in the service; if that takes no
+ * part, alone says so.
  */
 static void
 begin_run(GpuSortOutputState *state)
@@ -86,7 +86,7 @@ create_shared(GpuSortOutputShared *shared, int nprocesses)
 	gpusort_claims_create(&shared->claims);
 }
 
-/* The leader's memory will do for a process without workers. */
+/* Begins a run in a process without workers, for which the leader's memory will do. */
 void
 gpusort_output_begin_without_workers(GpuSortOutputState *state)
 {
@@ -127,7 +127,7 @@ close_queues(GpuSortOutputState *state)
 	state->queues = NULL;
 }
 
-/* No more rows are wanted: has workers end that wait for others, read, or write to a queue. */
+/* Ends workers that wait for others, read, or write to a queue, since no more rows are wanted. */
 void
 gpusort_output_stop(GpuSortOutputState *state)
 {
@@ -139,7 +139,7 @@ gpusort_output_stop(GpuSortOutputState *state)
 	close_queues(state);
 }
 
-/* Gather starts over, and waits for its workers first. */
+/* Stops, when Gather starts over, which waits for its workers first. */
 static void
 before_gather_starts_over(Datum arg)
 {
@@ -171,7 +171,7 @@ gpusort_output_estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 	return add_size(shared_bytes(1 + pcxt->nworkers), queues);
 }
 
-/* In the leader, before workers start for the first time: drops what this process may have sorted alone. */
+/* Begins a run in the leader, before workers start for the first time; drops what it may have sorted alone. */
 void
 gpusort_output_initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -203,7 +203,7 @@ gpusort_output_take_figures(GpuSortOutputState *state)
 
 /*
  * Compares what all have read with what was put, and ends the sorts in the service; workers have ended, or read no
- * more.  Errors: it is not the same.
+ * more.  It is an error if it is not the same.
  */
 void
 gpusort_output_finish(GpuSortOutputState *state)
@@ -215,7 +215,7 @@ gpusort_output_finish(GpuSortOutputState *state)
 	gpusort_sort_set_release(&state->nodes.set);
 }
 
-/* Keeps what EXPLAIN tells; of a partial plan no more rows are wanted. */
+/* Keeps what EXPLAIN tells, and finishes the sorts of a partial plan, of which no more rows are wanted. */
 static void
 end_run(GpuSortOutputState *state)
 {
@@ -224,7 +224,7 @@ end_run(GpuSortOutputState *state)
 		gpusort_output_finish(state);
 }
 
-/* Before workers start again. */
+/* Begins another run, before workers start again. */
 void
 gpusort_output_reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -247,7 +247,7 @@ gpusort_output_initialize_worker(CustomScanState *node, shm_toc *toc, void *coor
 		state->shared = coordinate;
 }
 
-/* In the leader, the shared memory goes after this: workers that still run must end, and the sorts in the service. */
+/* Ends, in the leader, workers that still run, and the sorts in the service: the shared memory goes after this. */
 void
 gpusort_output_shutdown(CustomScanState *node)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * page_ahead.c
- *	  Memory that a scan is to read soon, of which the processor is told ahead.
+ *	  Tells the processor ahead of memory that a scan is to read soon.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,15 +10,15 @@
 #include "storage/bufmgr.h"
 
 /*
- * Pages not looked up after one that is in no buffer.  Looking for it has had the system read it, which it does of
+ * Pages not looked up after one that is in no buffer.  Looking for it has made the system read it, which it does by
  * itself where a table is read from front to back.
  */
 #define PAUSE 31
 
-/* Bytes of the page at hand that are fetched at once. */
+/* Bytes of the current page that are fetched at once. */
 #define FIRST_BYTES (8 * GPUSORT_CACHE_LINE)
 
-/* Returns the page that is likely to follow the one at hand, NULL: none.  It is nobody's: not to be read. */
+/* Returns the page that is likely to follow the current one, or NULL.  It is not pinned, and must not be read. */
 static Page
 find_next(GpuSortPageAhead *ahead, HeapScanDesc scan, BlockNumber before)
 {
@@ -40,8 +40,8 @@ find_next(GpuSortPageAhead *ahead, HeapScanDesc scan, BlockNumber before)
 }
 
 /*
- * Tuples of the scan's page are to be read.  The next page is taken to be as full as this one: tuples lie at the end of
- * a page, the first ones last.
+ * Begins with a page of the scan, whose tuples are to be read.  The next page is taken to be as full as this one:
+ * tuples lie at the end of a page, the first ones last.
  */
 void
 gpusort_page_ahead_begin(GpuSortPageAhead *ahead, HeapScanDesc scan)

@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * page_ahead.h
- *	  Memory that a scan is to read soon, of which the processor is told ahead.
+ *	  Tells the processor ahead of memory that a scan is to read soon.
  *
  * Pages of a table lie in shared buffers and seldom in the processor's caches, and waiting for their tuples would be a
  * third of the time in which a process takes rows in.  While the tuples of one page are worked at, the next page is
  * fetched into the caches, a little of it with each tuple.
  *
- * Which page is next is a guess, that of the block behind the one at hand, made where the last guess was right:
+ * Which page is next is a guess, that of the block behind the current one, made where the last guess was right:
  * parallel scans jump.  A wrong one costs memory bandwidth and nothing else.  Where there is no guess, or the block is
- * in no buffer, the page at hand is fetched likewise, its first lines at once.
+ * in no buffer, the current page is fetched likewise, its first lines at once.
  *
  * Legal order of calls: begin for each batch of tuples of a page, then fetch for each tuple of it.
  *
@@ -28,11 +28,11 @@
 /* Filled with zeros at first. */
 typedef struct GpuSortPageAhead
 {
-	BlockNumber block; /* the page at hand */
+	BlockNumber block; /* the current page */
 	int pause;         /* so many pages are not looked up */
 	const char *next;  /* what is fetched lies below, down to end */
 	const char *end;
-	int step; /* bytes for each tuple of the page at hand */
+	int step; /* bytes for each tuple of the current page */
 } GpuSortPageAhead;
 
 extern void gpusort_page_ahead_begin(GpuSortPageAhead *ahead, HeapScanDesc scan);

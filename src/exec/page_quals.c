@@ -3,7 +3,7 @@
  * page_quals.c
  *	  Conditions of a scan that are decided for a page's tuples at once, without the executor's expressions.
  *
- * Which operators they may have is asked of the types' own btree operator families, those that PostgreSQL comes with:
+ * The types' own btree operator families, those that PostgreSQL comes with, tell which operators they may have:
  * within one of them <, <=, =, >=, > and the negation of = say how two values compare, so that each condition is a
  * set of the three answers that there are.  All values compare as integers of 64 bits, or as float8.
  *
@@ -115,7 +115,7 @@ float_value(ValueKind kind, Datum value)
 	return kind == VALUE_FLOAT4 ? DatumGetFloat4(value) : DatumGetFloat8(value);
 }
 
-/* What a is to b; as PostgreSQL has it, a NaN equals another and is above all else. */
+/* Returns how a compares with b; as for PostgreSQL, a NaN equals another and is above all else. */
 static pg_attribute_always_inline int
 compare_floats(float8 a, float8 b)
 {
@@ -126,7 +126,7 @@ compare_floats(float8 a, float8 b)
 	return (a < b) * IS_LESS + (a == b) * IS_EQUAL + (a > b) * IS_GREATER;
 }
 
-/* Returns the set of answers that op, of the btree family of type, is true of, 0 if it is not in that. */
+/* Returns the set of answers for which op, of type's btree family, is true; 0 if it is not in that. */
 static int
 answers_of_member(Oid op, Oid type)
 {
@@ -151,7 +151,7 @@ answers_of_member(Oid op, Oid type)
 	}
 }
 
-/* The same, also of the negation of one that is in the family. */
+/* Returns the same, also for the negation of one that is in the family. */
 static int
 answers_of(Oid op, Oid type)
 {
@@ -165,14 +165,14 @@ answers_of(Oid op, Oid type)
 	return answers == 0 ? 0 : (IS_LESS | IS_EQUAL | IS_GREATER) & ~answers;
 }
 
-/* What is true of (b, a) where answers are of (a, b). */
+/* Returns the answers for (b, a), where answers are those for (a, b). */
 static int
 commuted(int answers)
 {
 	return (answers & IS_EQUAL) | (answers & IS_LESS ? IS_GREATER : 0) | (answers & IS_GREATER ? IS_LESS : 0);
 }
 
-/* Returns the column of the scanned table that expr is; NULL: none. */
+/* Returns the column of the scanned table that expr is, or NULL. */
 static const Var *
 scanned_column(const Expr *expr, Index relid)
 {
@@ -181,7 +181,7 @@ scanned_column(const Expr *expr, Index relid)
 	return IsA(expr, Var) && var->varno == (int) relid && var->varattno > 0 ? var : NULL;
 }
 
-/* Makes qual of a comparison; false: it is not one of those that are decided here. */
+/* Makes qual out of a comparison; false if it is not one of those that are decided here. */
 static bool
 set_comparison(GpuSortPageQual *qual, const OpExpr *op, Index relid)
 {
@@ -216,7 +216,7 @@ set_comparison(GpuSortPageQual *qual, const OpExpr *op, Index relid)
 	return qual->wanted != 0;
 }
 
-/* Makes qual of IS [NOT] NULL; false: it is not one of those that are decided here. */
+/* Makes qual out of IS [NOT] NULL; false if it is not one of those that are decided here. */
 static bool
 set_null_test(GpuSortPageQual *qual, const NullTest *test, Index relid)
 {
@@ -233,7 +233,7 @@ set_null_test(GpuSortPageQual *qual, const NullTest *test, Index relid)
 
 /*
  * Returns the leading conditions of a scan of tables with this descriptor that are decided here; those behind the
- * first other one are not among them, so that all are asked in their order.  Belongs to the current memory context.
+ * first other one are not among them, so that all are asked in their order.  They belong to the current memory context.
  */
 GpuSortPageQuals *
 gpusort_page_quals_create(const Scan *scan, TupleDesc desc)
@@ -304,7 +304,7 @@ is_fulfilled_by(const GpuSortPageQual *qual, ValueKind kind, Datum value)
 	return (qual->wanted & answer) != 0;
 }
 
-/* Returns true if a tuple fulfils all conditions.  Its columns are read in one go. */
+/* Returns true if a tuple fulfils all conditions; reads its columns in one go. */
 static pg_noinline bool
 are_fulfilled_by(const GpuSortPageQuals *quals, HeapTupleHeader tuple)
 {
@@ -324,8 +324,9 @@ are_fulfilled_by(const GpuSortPageQuals *quals, HeapTupleHeader tuple)
 }
 
 /*
- * Keeps those of n tuples that fulfil a condition on a column that has an offset and is read as kind, or where that
- * is not there, or qual is NULL, all conditions.  No branch goes by an answer, which no processor could foresee.
+ * Keeps those of n tuples that fulfil a condition on a column that has an offset and is read as kind.  A tuple that may
+ * not have it there, or any if qual is NULL, must fulfil all conditions.  No branch goes by an answer, which no
+ * processor could foresee.
  */
 static pg_attribute_always_inline int
 filter_by(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, ValueKind kind, Page page, OffsetNumber *tuples,
@@ -352,7 +353,7 @@ filter_by(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, ValueKind 
 	return kept;
 }
 
-/* The same, compiled for each kind. */
+/* Does the same, compiled for each kind. */
 static int
 filter_by_column(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, Page page, OffsetNumber *tuples, int n,
 				 GpuSortPageAhead *ahead)
@@ -380,9 +381,9 @@ filter_by_column(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, Pag
 }
 
 /*
- * Keeps those of n tuples of a page, named by their lines, that fulfil the conditions; returns how many.  These have
- * no effects, so that it is nobody's concern which is asked first: one after the other, each of the whole page, where
- * the columns have offsets; else tuple by tuple.
+ * Keeps those of n tuples of a page, named by their lines, that fulfil the conditions; returns how many.  Conditions
+ * have no effects, so that their order does not matter: where the columns have offsets, each is asked about the whole
+ * page, one after the other; else tuple by tuple.
  */
 int
 gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n,

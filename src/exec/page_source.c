@@ -6,7 +6,7 @@
  * A sequential scan of a heap table finds out once a page which of its tuples are visible, and keeps their list in the
  * scan's descriptor, to give them out one by one, each through the table's access method, a slot, conditions and
  * projection.  Here the access method is asked for the first tuple of each page, and the others are taken from that
- * list.  So what there is of a scan but rows stays PostgreSQL's: blocks and their sharing among processes, prefetching,
+ * list.  So all else of a scan stays PostgreSQL's: blocks and their sharing among processes, prefetching,
  * synchronised scans, visibility, predicate locks.  What it counts by the tuple is counted here, by the page, in the
  * node's figures for EXPLAIN and the table's statistics.
  *
@@ -76,7 +76,7 @@ struct GpuSortPageSource
 	bool *nulls;
 };
 
-/* Returns the column of the table that a target of the scan is as it is stored; 0: none. */
+/* Returns the column of the table that a target of the scan is, as it is stored; 0 if it is none. */
 static AttrNumber
 stored_column(const TargetEntry *target, Index relid)
 {
@@ -121,7 +121,7 @@ are_results_by_value(const Scan *scan, const AttrNumber *attnos)
 	return true;
 }
 
-/* Has a row be a tuple as it is, with values of the columns to sort by. */
+/* Makes rows tuples as they are, with values of the columns to sort by. */
 static void
 take_tuples(GpuSortPageSource *pages, const GpuSortColumn *columns, int ncolumns)
 {
@@ -137,7 +137,7 @@ take_tuples(GpuSortPageSource *pages, const GpuSortColumn *columns, int ncolumns
 	pages->columns = gpusort_tuple_columns_create(RelationGetDescr(pages->table), attnos, pages->nvalues);
 }
 
-/* Has a row be these columns of a tuple, or if they are not all what is computed of it. */
+/* Makes rows the columns that the targets are, or if not all are columns what the executor computes. */
 static void
 take_targets(GpuSortPageSource *pages, const Scan *scan)
 {
@@ -156,9 +156,9 @@ take_targets(GpuSortPageSource *pages, const Scan *scan)
 }
 
 /*
- * Returns the source of the rows of child, for a sort by these columns of them; NULL: they have to be had row by row.
+ * Returns the source of child's rows, for a sort by these columns of them; NULL if they must be read row by row.
  * whole: the rows have no resjunk attributes; stored: the visible ones of them are the table's tuple as it is.
- * Belongs to the current memory context, and child to the caller.
+ * The source belongs to the current memory context, and child to the caller.
  */
 GpuSortPageSource *
 gpusort_page_source_create(PlanState *child, bool whole, bool stored, const GpuSortColumn *columns, int ncolumns)
@@ -199,7 +199,7 @@ heap_scan(const GpuSortPageSource *pages)
 	return (HeapScanDesc) pages->node->ss.ss_currentScanDesc;
 }
 
-/* Returns true if the scan has given out a row since it began, and makes lists of visible tuples: next is legal. */
+/* Returns true if next is legal: the scan has given out a row since it began, and makes lists of visible tuples. */
 bool
 gpusort_page_source_is_under_way(const GpuSortPageSource *pages)
 {
@@ -211,7 +211,7 @@ gpusort_page_source_is_under_way(const GpuSortPageSource *pages)
 
 /*
  * Takes the next visible tuples from the scan, those of one page and at most limit, and sets their lines; returns how
- * many.  0: there are no more.
+ * many, 0 if there are no more.
  */
 static int
 take_lines(GpuSortPageSource *pages, OffsetNumber *lines, int limit)
@@ -237,7 +237,7 @@ take_lines(GpuSortPageSource *pages, OffsetNumber *lines, int limit)
 	return n;
 }
 
-/* Has the node's slot, and its expressions, be of a tuple of the page at hand. */
+/* Sets the node's slot, and its expressions, to a tuple of the current page. */
 static void
 set_slot(GpuSortPageSource *pages, Page page, OffsetNumber line)
 {
@@ -275,7 +275,7 @@ filter_by_executor(GpuSortPageSource *pages, Page page, OffsetNumber *lines, int
 	return kept;
 }
 
-/* Has row i show a tuple of a page, of which it has the values. */
+/* Makes row i show a tuple of a page, whose values it has. */
 static pg_attribute_always_inline void
 show_row(GpuSortPageSource *pages, Page page, OffsetNumber line, int i, GpuSortRow *row)
 {
@@ -288,8 +288,8 @@ show_row(GpuSortPageSource *pages, Page page, OffsetNumber line, int i, GpuSortR
 }
 
 /*
- * Has rows show what the executor computes of those of n tuples of a page that fulfil all conditions; returns how
- * many.  Conditions and results are had of one tuple after the other, in the order that the node has them in.
+ * Makes rows show what the executor computes of those of n tuples of a page that fulfil all conditions; returns how
+ * many.  Computes conditions and results for one tuple after the other, in the order in which the node does.
  */
 static int
 compute_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n, GpuSortRow *rows)
@@ -314,7 +314,7 @@ compute_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int
 	return kept;
 }
 
-/* Has rows show n tuples of a page. */
+/* Makes rows show n tuples of a page. */
 static void
 show_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n, GpuSortRow *rows)
 {
@@ -332,8 +332,8 @@ show_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n,
 }
 
 /*
- * Fills in rows, of which there is room for limit, and returns how many; 0: there are no more.  They are valid until
- * the next call.  Errors: those of the scan and of its conditions.
+ * Fills in rows, of which there is room for limit, and returns how many, 0 if there are no more.  They are valid until
+ * the next call.  Raises the errors of the scan and of its conditions.
  */
 int
 gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows, int limit)

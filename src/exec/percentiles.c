@@ -9,13 +9,13 @@
  * where another row would stand (hypothetical.c).
  *
  * It stays PostgreSQL's node, as a WindowAgg does in running.c: rescans and the end are its own, and wherever the
- * service does not have the rows, so is all of it.
+ * service does not have the rows it computes everything itself.
  *
  * Where the values are cast to floats the GpuSort is by what they are cast from (gpusort_aggregate_without_cast), and
- * the cast is made of the rows that are read.
+ * only the rows that are read are cast.
  *
  * NULLs are not counted.  They are the last of the rows, or the first, so that one row tells whether there are any; if
- * so their number is found by halving.  Where rows cannot be read from any number on, since keys may tie that do not
+ * so halving finds their number.  Where rows cannot be read from any number on, since keys may tie that do not
  * hold their values whole, or rows are verified, all are read once to count them, and then up to those asked for.
  *
  *-------------------------------------------------------------------------
@@ -93,7 +93,7 @@ struct GpuSortPercentiles
 	AttrNumber attno; /* of the percentiles' key in the scan's rows; 0: there are none */
 	Percentile *list; /* by number of the aggregate */
 
-	/* of the rows at hand */
+	/* of the current rows */
 	uint64 first;  /* the first that is not NULL */
 	uint64 values; /* so many are not */
 	int nwanted;
@@ -129,7 +129,7 @@ look(GpuSortPercentiles *percentiles, uint64 number, bool *is_null)
 	return true;
 }
 
-/* Counts what is not NULL by reading all rows; false if they are lost. */
+/* Counts the values that are not NULL by reading all rows; false if they are lost. */
 static bool
 count_all(GpuSortPercentiles *percentiles, uint64 rows)
 {
@@ -144,7 +144,7 @@ count_all(GpuSortPercentiles *percentiles, uint64 rows)
 	return true;
 }
 
-/* Counts what is not NULL by halving; false if the rows are lost. */
+/* Counts the values that are not NULL by halving; false if the rows are lost. */
 static bool
 count_by_halving(GpuSortPercentiles *percentiles, uint64 rows, bool nulls_first)
 {
@@ -212,7 +212,7 @@ want(GpuSortPercentiles *percentiles, const Percentile *percentile, uint64 numbe
 	return percentiles->nwanted++;
 }
 
-/* Errors as PostgreSQL's: there is no such fraction. */
+/* Raises PostgreSQL's error if there is no such fraction. */
 static void
 check_fraction(double fraction)
 {
@@ -222,7 +222,7 @@ check_fraction(double fraction)
 				errmsg("percentile value %g is not between 0 and 1", fraction));
 }
 
-/* The rows that a fraction needs. */
+/* Returns a fraction, and adds the rows that it needs to the wanted ones. */
 static Fraction
 place_fraction(GpuSortPercentiles *percentiles, const Percentile *percentile, double value)
 {
@@ -247,7 +247,7 @@ place_fraction(GpuSortPercentiles *percentiles, const Percentile *percentile, do
 	return fraction;
 }
 
-/* The fractions of an array. */
+/* Does the same for the fractions of an array. */
 static void
 place_fractions(GpuSortPercentiles *percentiles, const Percentile *percentile, Datum array, Fractions *fractions)
 {
@@ -404,7 +404,7 @@ compute(GpuSortPercentiles *percentiles, AggState *agg)
 	return true;
 }
 
-/* Has the rows sorted, and computes the aggregates; false if the Agg is to do that by itself. */
+/* Sorts the rows, and computes the aggregates; false if the Agg is to do that by itself. */
 static bool
 compute_in_service(GpuSortPercentiles *percentiles, AggState *agg)
 {
@@ -438,7 +438,7 @@ compute_in_service(GpuSortPercentiles *percentiles, AggState *agg)
 	return done;
 }
 
-/* The node's ExecProcNode. */
+/* Computes the node's row, as its ExecProcNode. */
 static TupleTableSlot *
 exec_percentiles(PlanState *ps)
 {
@@ -503,7 +503,7 @@ is_served(const Aggref *aggregate, const GpuSortColumn *key, Percentile *percent
 	return gpusort_aggregate_sorts_by(sorted, linitial_node(SortGroupClause, sorted->aggorder), key);
 }
 
-/* The values of the rows, and their type. */
+/* Notes what computes the values of the rows, and their type. */
 static void
 note_argument(Percentile *percentile, const Aggref *aggregate)
 {
@@ -560,7 +560,7 @@ gpusort_percentiles_consider(AggState *agg, GpuSortScanState *scan)
 	ExecSetExecProcNode(&agg->ss.ps, exec_percentiles);
 }
 
-/* Says how the rows are read: by their numbers, and so many. */
+/* Shows how many rows are read by their numbers. */
 void
 gpusort_percentiles_explain(const GpuSortPercentiles *percentiles, ExplainState *es)
 {

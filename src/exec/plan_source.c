@@ -4,8 +4,8 @@
  *	  The rows of a plan, as the source of a sort.
  *
  * A batch is a row, since what a plan returns is valid until it is asked for the next; but where the plan is a
- * sequential scan whose pages can be had, or an Append of some, it is a page's rows (page_source.c).  A row's values
- * are those of the slot that the plan returns, where they lie.  Its tuple is that which the slot has, if it has one;
+ * sequential scan that can be read by the page, or an Append of some, it is a page's rows (page_source.c).  A row's
+ * values are those of the slot that the plan returns, where they lie.  Its tuple is the one that the slot has, if any;
  * where rows have resjunk attributes it is the one that the child makes its rows of, if that is their visible
  * attributes as it is.
  *
@@ -16,7 +16,7 @@
 #include "exec/page_source.h"
 #include "executor/executor.h"
 
-/* Has row show the row in slot, all of whose attributes are visible. */
+/* Makes row show the row in slot, all of whose attributes are visible. */
 static pg_attribute_always_inline void
 show_whole(TupleTableSlot *slot, int attributes, GpuSortRow *row)
 {
@@ -43,7 +43,7 @@ show_whole(TupleTableSlot *slot, int attributes, GpuSortRow *row)
 	row->nulls = slot->tts_isnull;
 }
 
-/* Has row show the row in slot, some of whose attributes are resjunk; stored is as in GpuSortPlanSource. */
+/* Makes row show the row in slot, some of whose attributes are resjunk; stored is as in GpuSortPlanSource. */
 static pg_attribute_always_inline void
 show_parts(TupleTableSlot *slot, TupleTableSlot *stored, GpuSortRow *row)
 {
@@ -55,7 +55,7 @@ show_parts(TupleTableSlot *slot, TupleTableSlot *stored, GpuSortRow *row)
 	row->nulls = slot->tts_isnull;
 }
 
-/* The method next_batch where all attributes are visible. */
+/* The method next_batch, where all attributes are visible. */
 static int
 next_whole(GpuSortSource *source, GpuSortRow *rows, int n)
 {
@@ -67,7 +67,7 @@ next_whole(GpuSortSource *source, GpuSortRow *rows, int n)
 	return 1;
 }
 
-/* The same where some are resjunk. */
+/* The method next_batch, where some are resjunk. */
 static int
 next_parts(GpuSortSource *source, GpuSortRow *rows, int n)
 {
@@ -80,7 +80,7 @@ next_parts(GpuSortSource *source, GpuSortRow *rows, int n)
 	return 1;
 }
 
-/* The same where they come by the page: the first row, by which the scan is begun, comes as it does without. */
+/* The method next_batch, where rows come by the page, but for the first, which the scan itself begins with. */
 static int
 next_page(GpuSortSource *source, GpuSortRow *rows, int n)
 {
@@ -105,8 +105,8 @@ part_under_way(const GpuSortPlanSource *plan)
 }
 
 /*
- * The same for the parts of an Append.  Which of them is read, in this process, stays the Append's to say: it is asked
- * for the next as it asks itself, when one has no more rows.
+ * The method next_batch, where the rows of an Append's parts come by the page.  The Append still says which of them
+ * this process reads: it is asked for the next as it asks itself, when one has no more rows.
  */
 static int
 next_page_of_parts(GpuSortSource *source, GpuSortRow *rows, int n)
@@ -131,7 +131,7 @@ next_page_of_parts(GpuSortSource *source, GpuSortRow *rows, int n)
 	return plan->whole ? next_whole(source, rows, n) : next_parts(source, rows, n);
 }
 
-/* Has row show the row in slot, which the plan has returned. */
+/* Makes row show the row in slot, which the plan has returned. */
 void
 gpusort_plan_source_show(GpuSortPlanSource *plan, TupleTableSlot *slot, GpuSortRow *row)
 {
@@ -225,7 +225,7 @@ stored_slot(PlanState *child, const GpuSortRowForm *form)
 	return stored;
 }
 
-/* Finds the scans whose rows come by the page; false: there are none. */
+/* Finds the scans whose rows come by the page; false if there are none. */
 static bool
 find_pages(GpuSortPlanSource *plan, const GpuSortColumn *columns, int ncolumns)
 {

@@ -21,8 +21,8 @@ typedef struct GpuSortPlanSource
 	TupleTableSlot *stored; /* else: the child's, with a tuple of the visible ones; NULL: they have to be formed */
 
 	/*
-	 * By scan: the child, or where that is an Append its parts in their order.  The rows of one after the first come by
-	 * the page; NULL: one by one.
+	 * By scan, which is the child, or where that is an Append one of its parts, in their order: what gives the rows after
+	 * the first by the page; NULL: they come one by one.
 	 */
 	struct GpuSortPageSource **pages;
 	AppendState *append; /* the child, if its parts come by the page */

@@ -3,8 +3,8 @@
  * stream.c
  *	  Emits the rows of a GpuSort to the node above.
  *
- * The first row asked for has the sort done (sort/sort.h).  Rows that lie in a chunk are shown there, by a path of
- * their own, without a call; all others are the sort's to show.  Those before an OFFSET right above do
+ * When the first row is asked for, the sort is done (sort/sort.h).  Rows that lie in a chunk are shown there, by a path
+ * of their own, without a call; the sort shows all others.  Those before an OFFSET right above do
  * not come: with the first row that does, the Limit is told that they have been passed (bound.c).
  *
  * PostgreSQL reads the outer side of a merge join first, to its end.  Where the join gives nothing without rows of the
@@ -13,7 +13,7 @@
  *
  * Going back: a node that may be asked to scan backward keeps the rows it has
  * emitted in a tuplestore, which spills beyond work_mem.  A marked position, below
- * a merge join, is one in the chunk at hand; rows are kept only when the reader
+ * a merge join, is one in the current chunk; rows are kept only when the reader
  * leaves that chunk, or rows come from elsewhere, before another is marked.  Rows whose
  * resjunk attributes are cut off when they are emitted are kept from the first mark on.
  *
@@ -27,7 +27,7 @@
 #include "miscadmin.h"
 #include "server/reasons.h"
 
-/* From the next row on, rows emitted are kept. */
+/* Keeps the rows that are emitted from the next one on. */
 static void
 keep_rows(GpuSortScanState *state)
 {
@@ -45,9 +45,8 @@ keep_rows(GpuSortScanState *state)
 }
 
 /*
- * Rows from the marked one on are kept, because the reader
- * cannot go back any more: those that were emitted since
- * go into the store, before the row that is the next one.
+ * Keeps the rows from the marked one on, because the reader cannot go back any more: puts those that were emitted since
+ * into the store, before the next row.
  */
 static pg_noinline void
 keep_from_mark(GpuSortScanState *state)
@@ -74,8 +73,8 @@ keep_from_mark(GpuSortScanState *state)
 }
 
 /*
- * Emits the next row where it is not a plain one in the chunk at hand: it begins another chunk, has not
- * been verified yet, needs a tie-break or lies in the overflow file, or there is none.  NULL as stream_next.
+ * Emits the next row where it is not a plain one in the current chunk: it begins another chunk, has not been verified
+ * yet, needs a tie-break or lies in the overflow file, or there is none.  Returns NULL as stream_next does.
  */
 static pg_noinline TupleTableSlot *
 stream_next_other(GpuSortScanState *state)
@@ -99,8 +98,8 @@ stream_next_other(GpuSortScanState *state)
 }
 
 /*
- * Emits the next row of the stream, or an empty slot after the last.  NULL when the sort
- * is PostgreSQL's now, or lost, or when rows are kept from now on: the caller must look again.
+ * Emits the next row of the stream, or an empty slot after the last.  Returns NULL when the sort is PostgreSQL's now,
+ * or lost, or when rows are kept from now on: the caller must look again.
  */
 static pg_attribute_always_inline TupleTableSlot *
 stream_next(GpuSortScanState *state)
@@ -122,7 +121,7 @@ stream_next(GpuSortScanState *state)
 	return gpusort_heap_rows_show(state->rows, row);
 }
 
-/* The same for a node that may go back: rows emitted are kept. */
+/* Emits the next row, for a node that may go back: keeps the rows that are emitted. */
 static TupleTableSlot *
 stored_next(GpuSortScanState *state, bool forward)
 {
@@ -151,7 +150,7 @@ stored_next(GpuSortScanState *state, bool forward)
 	return row;
 }
 
-/* Returns how many of the first rows need not be emitted: a Limit drops them, and nobody goes back to them. */
+/* Returns how many of the first rows need not be emitted, as a Limit drops them and nobody goes back to them. */
 static uint64
 offset(const GpuSortScanState *state)
 {
@@ -160,7 +159,7 @@ offset(const GpuSortScanState *state)
 	return gpusort_bound_offset(state->limit, &state->css.ss.ps);
 }
 
-/* Reads the child to its end and has the rows sorted: from stage INPUT to one of the others. */
+/* Reads the child to its end and sorts the rows: from stage INPUT to one of the others. */
 static void
 sort_input(GpuSortScanState *state)
 {
@@ -189,8 +188,8 @@ sort_input(GpuSortScanState *state)
 }
 
 /*
- * Has the rows sorted, if they are not yet, for a node above that reads them by their numbers; true if the service has
- * them, and gives them again.
+ * Sorts the rows, if they are not sorted yet, for a node above that reads them by their numbers; true if the service
+ * has them, and gives them again.
  */
 bool
 gpusort_stream_sort(GpuSortScanState *state)
@@ -208,8 +207,8 @@ gpusort_stream_sort(GpuSortScanState *state)
 }
 
 /*
- * Returns true if the inner side of a join has no row.  Its first row, which is kept back, tells, or where workers take
- * its rows in, the whole sort.  As below a hash join, functions in the side that is not read are not called.
+ * Returns true if the inner side of a join has no row.  Its first row tells, which is kept back, or where workers take
+ * its rows in the whole sort.  As below a hash join, functions in the side that is not read are not called.
  */
 static bool
 is_empty(GpuSortScanState *inner)
@@ -251,7 +250,7 @@ drop_store(GpuSortRowStream *stream)
 	*stream = (GpuSortRowStream){0};
 }
 
-/* Emits the next row out of PostgreSQL's sort, which keeps all of them; NULL: there is none. */
+/* Emits the next row out of PostgreSQL's sort, which keeps all of them; NULL if there is none. */
 static TupleTableSlot *
 next_native(GpuSortScanState *state, bool forward)
 {
@@ -287,7 +286,7 @@ next_row(GpuSortScanState *state)
 	return row != NULL ? row : ExecClearTuple(state->rows->visible);
 }
 
-/* The ExecCustomScan callback: emits the next row, an empty slot after the last.  Errors: the rows are lost. */
+/* The ExecCustomScan callback emits the next row, an empty slot after the last; it is an error if rows are lost. */
 TupleTableSlot *
 gpusort_stream_row(CustomScanState *node)
 {
@@ -304,14 +303,14 @@ gpusort_stream_row(CustomScanState *node)
 	return next_row(state);
 }
 
-/* The same as the node's ExecProcNode: without a custom scan's own function before it. */
+/* Does the same as the node's ExecProcNode, without a custom scan's own function before it. */
 TupleTableSlot *
 gpusort_stream_exec(PlanState *ps)
 {
 	return gpusort_stream_row((CustomScanState *) ps);
 }
 
-/* Marks the position behind the row emitted last.  Where that came from the chunk at hand the reader's will do. */
+/* Marks the position behind the row emitted last.  Where that came from the current chunk the reader's mark will do. */
 void
 gpusort_stream_mark(GpuSortScanState *state)
 {
@@ -361,7 +360,7 @@ gpusort_stream_restore(GpuSortScanState *state)
 	gpusort_reader_restore(&sort->service.reader, stream->mark);
 }
 
-/* Starts over, with the sort: before the first row, without a mark. */
+/* Starts over with the sort, before the first row, without a mark. */
 void
 gpusort_stream_start_over(GpuSortScanState *state)
 {
@@ -375,8 +374,8 @@ gpusort_stream_start_over(GpuSortScanState *state)
 }
 
 /*
- * Goes back to the first row that is wanted; false, with a reason,
- * if rows are lost.  The node must have been begun for that.
+ * Goes back to the first row that is wanted; false, with a reason, if rows are lost.  The node must have been begun for
+ * that.
  */
 bool
 gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)

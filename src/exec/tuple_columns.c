@@ -10,8 +10,8 @@
 #include "sort/rowform.h"
 
 /*
- * Lays out the first natts columns of desc.  A varlena has an offset where the one before it ends aligned: only then
- * does it begin there with a short header as with a long one.  What follows it has none.
+ * Lays out the first natts columns of desc.  A varlena has an offset where the column before it ends aligned: only then
+ * does it begin there with a short header as with a long one.  Columns behind it have none.
  */
 static void
 lay_out(GpuSortTupleColumns *columns, int natts)
@@ -49,8 +49,8 @@ compare_attributes(const void *a, const void *b)
 }
 
 /*
- * Returns what reads these columns, count of them, of tuples of desc: that of attnos[i] becomes value i, that of an
- * attno of 0 is not read.  Belongs to the current memory context; desc must stay.
+ * Returns what reads these columns, count of them, of tuples of desc: column attnos[i] becomes value i, and an attno of
+ * 0 is not read.  It belongs to the current memory context; desc must stay.
  */
 GpuSortTupleColumns *
 gpusort_tuple_columns_create(TupleDesc desc, const AttrNumber *attnos, int count)
@@ -85,7 +85,7 @@ gpusort_tuple_columns_create(TupleDesc desc, const AttrNumber *attnos, int count
 	return columns;
 }
 
-/* Returns where a column begins that follows offset, in bytes: a byte there that is not 0 is no padding. */
+/* Returns where a column begins that follows offset, in bytes; a byte there that is not 0 is no padding. */
 static pg_attribute_always_inline uint32
 begin_column(const char *data, uint32 offset, const GpuSortStoredColumn *stored)
 {
@@ -105,7 +105,7 @@ end_column(const char *data, uint32 offset, const GpuSortStoredColumn *stored)
 	return offset + strlen(data + offset) + 1;
 }
 
-/* Reads the wanted columns of a tuple from this one on, walking over those before them. */
+/* Reads the wanted columns of a tuple from number from on, and walks over those before them. */
 void
 gpusort_tuple_columns_walk(const GpuSortTupleColumns *columns, HeapTupleHeader tuple, int from, Datum *values,
 						   bool *nulls)

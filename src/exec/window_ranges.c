@@ -3,12 +3,12 @@
  * window_ranges.c
  *	  A window below a GpuSortOutput that goes on from one range of the sorted rows to the next.
  *
- * A window without PARTITION BY, or with few partitions, has its rows cut where no partition ends.  What a row of a
- * range needs of those before is had in one of two ways (facts/windows.c):
+ * The rows of a window without PARTITION BY, or with few partitions, are cut where no partition ends.  A range gets
+ * what its rows need of those before in one of two ways (facts/windows.c):
  *
  *	  - Running windows (running.c): in a first pass over the rows processes find out what each range comes to, range by
  *		range as they claim them, and leave that in shared memory.  When all have, each process adds up what the ranges
- *		before its next one come to, in their order, and has the window go on from there.  No first pass is needed where
+ *		before its next one come to, in their order, and makes the window go on from there.  No first pass is needed where
  *		it is enough to know how many rows there are before the range.
  *	  - Windows that need rows near a row: a range is read with so many rows before it and behind it, of which
  *		PostgreSQL's WindowAgg computes the values, too, which are thrown away.
@@ -29,7 +29,7 @@
 #include "miscadmin.h"
 #include "parallel/sort_set.h"
 
-/* The WindowAgg of that number, which is below ps; NULL: there is none. */
+/* Returns the WindowAgg of that number below ps, or NULL. */
 static WindowAggState *
 find_window(PlanState *ps, int plan_node_id)
 {
@@ -38,7 +38,7 @@ find_window(PlanState *ps, int plan_node_id)
 	return (WindowAggState *) ps;
 }
 
-/* The window's ExecProcNode where rows near a range are read with it: gives those of the range. */
+/* The window's ExecProcNode, where rows near a range are read with it, returns the range's rows alone. */
 static TupleTableSlot *
 exec_near(PlanState *ps)
 {
@@ -62,7 +62,7 @@ exec_near(PlanState *ps)
 	return ranges->native(ps);
 }
 
-/* Finds the window that a finished plan has go on, if there is one, which has been begun with the GpuSort below. */
+/* Finds the window that goes on in a finished plan, if there is one; it and the GpuSort below must have been begun. */
 void
 gpusort_window_ranges_init(GpuSortWindowRanges *ranges, PlanState *plan, const GpuSortOutputInfo *info,
 						   GpuSortNodes *nodes)
@@ -87,7 +87,7 @@ gpusort_window_ranges_init(GpuSortWindowRanges *ranges, PlanState *plan, const G
 	ExecSetExecProcNode(&ranges->window->ss.ps, exec_near);
 }
 
-/* Whatever comes next, the window reads it from its first row on, and goes on from nothing. */
+/* Makes the window read what comes next from its first row on, and go on from nothing. */
 void
 gpusort_window_ranges_reset(GpuSortWindowRanges *ranges)
 {
@@ -119,7 +119,7 @@ gpusort_window_ranges_free(GpuSortWindowShared *shared, dsa_area *area)
 	*shared = (GpuSortWindowShared){.totals = InvalidDsaPointer};
 }
 
-/* Leaves what the range at hand comes to for all processes; false if its rows are lost. */
+/* Leaves what the current range comes to for all processes; false if its rows are lost. */
 static bool
 total_range(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWindowShared *shared)
 {
@@ -137,7 +137,7 @@ total_range(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWindo
 	return true;
 }
 
-/* Finds out what ranges come to, as this process claims them, until there are none left; false, with a reason: lost. */
+/* Finds out what the ranges come to that this process claims, until none is left; false, with a reason, if lost. */
 static bool
 total_ranges(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWindowShared *shared,
 			 GpuSortClaims *claims, GpuSortFailure *failure)
@@ -163,7 +163,7 @@ total_ranges(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWind
 	return true;
 }
 
-/* In each process, when the leader has cut the rows: ranges go on from others, or do not. */
+/* Learns, in each process, when the leader has cut the rows, whether ranges go on from others. */
 void
 gpusort_window_ranges_join(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWindowShared *shared)
 {
@@ -186,8 +186,8 @@ gpusort_window_ranges_follow(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, c
 }
 
 /*
- * The leader has had the rows cut into so many ranges: has all processes make a first pass over them, where that is
- * needed.  false, with a reason, if rows are lost.
+ * Makes a first pass over the rows with all processes, where that is needed, in the process that has had them cut into
+ * so many ranges; false, with a reason, if rows are lost.
  */
 bool
 gpusort_window_ranges_lead(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, GpuSortWindowShared *shared,
@@ -208,7 +208,7 @@ gpusort_window_ranges_lead(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, Gpu
 	return true;
 }
 
-/* Has the window go on from what those before it come to, of a running one. */
+/* Makes a running window go on from what the ranges before this one come to. */
 static void
 go_on(GpuSortWindowRanges *ranges, const GpuSortWindowShared *shared, const GpuSortOrderedRows *rows, uint32 range)
 {
@@ -227,7 +227,7 @@ go_on(GpuSortWindowRanges *ranges, const GpuSortWindowShared *shared, const GpuS
 	gpusort_running_go_on(running, rows->expected.rows);
 }
 
-/* The plan is about to start on the range at hand. */
+/* Prepares the window for the current range, on which the plan is about to start. */
 void
 gpusort_window_ranges_begin(GpuSortWindowRanges *ranges, const GpuSortNodes *nodes, const GpuSortWindowShared *shared)
 {

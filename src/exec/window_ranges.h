@@ -33,7 +33,7 @@ typedef struct GpuSortWindowRanges
 	dsa_area *area;         /* of totals */
 	uint32 added;           /* ranges of which the window has added what they come to */
 
-	/* of the range at hand, where rows near it are read with it */
+	/* of the current range, where rows near it are read with it */
 	uint64 skip;        /* rows before it */
 	uint64 keep;        /* its own */
 	uint64 left;        /* of these */

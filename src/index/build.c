@@ -134,7 +134,7 @@ start_workers(Leader *leader, int wanted)
 	LaunchParallelWorkers(workers);
 }
 
-/* Waits until workers have ended, and takes what they have counted.  Errors: theirs. */
+/* Waits until workers have ended, and takes what they have counted; raises their errors. */
 static void
 finish_workers(Leader *leader)
 {
@@ -145,7 +145,7 @@ finish_workers(Leader *leader)
 		InstrAccumParallelQuery(&leader->buffers[i], &leader->wal[i]);
 }
 
-/* Workers have ended: ends the sort, and gives back what was shared. */
+/* Ends the sort, and gives back what was shared; workers have ended. */
 static void
 end_sort(Leader *leader)
 {
@@ -159,8 +159,8 @@ end_sort(Leader *leader)
 }
 
 /*
- * Has all processes put their rows, and the rows sorted, cut into ranges and verified; false, with a reason, if that is
- * not to be.  One range is the leader's; several are for all.  Errors: rows are lost, and there are pages already.
+ * Puts the rows, with all processes, which are sorted, cut into ranges and verified then; false, with a reason, if that
+ * is not to be.  One range is the leader's; several are for all.  Errors: rows are lost, and there are pages already.
  */
 static bool
 sort_rows(Leader *leader, GpuSortFailure *failure)
@@ -202,7 +202,7 @@ sum_up(const Leader *leader)
 	return result;
 }
 
-/* Has the leader alone read the rows in order into the index.  Errors: rows are lost, those of the load. */
+/* Loads the rows in order into the index, in the leader alone; it is an error if rows are lost. */
 static void
 load_rows(Leader *leader, uint32 ranges)
 {
@@ -231,7 +231,7 @@ load_rows(Leader *leader, uint32 ranges)
 	gpusort_load_finish(load);
 }
 
-/* Has all processes load ranges of the rows into the index.  Errors: rows are lost, those of the load. */
+/* Loads ranges of the rows into the index, with all processes; it is an error if rows are lost. */
 static void
 load_in_ranges(Leader *leader, uint32 ranges)
 {
@@ -249,8 +249,8 @@ load_in_ranges(Leader *leader, uint32 ranges)
 }
 
 /*
- * Loads the rows, and returns what was found and loaded.  Each row has been verified when it was read; that each was
- * loaded once is known at the end.  Errors: rows are lost, or are others than those that were put; those of the load.
+ * Loads the rows, and returns what was found and loaded.  Each row has been verified when it was read; only at the end
+ * is it known that each was loaded once.  It is an error if rows are lost, or are others than those that were put.
  */
 static IndexBuildResult *
 load(Leader *leader)
@@ -287,8 +287,8 @@ note_fallback(Relation index, const GpuSortFailure *failure)
 }
 
 /*
- * Builds the index; NULL if it has not been begun, for PostgreSQL to do.  Everything belongs to the current memory
- * context.
+ * Builds the index; NULL if it has not been begun, and PostgreSQL is to build it.  Everything belongs to the current
+ * memory context.
  */
 static IndexBuildResult *
 build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOrder *order)
@@ -328,7 +328,7 @@ build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOr
 	return result;
 }
 
-/* Counts a build that is PostgreSQL's, unless there is nothing to sort, and tells the log who builds an index. */
+/* Counts a build of PostgreSQL's, unless there is nothing to sort, and tells the log who builds the index. */
 static void
 tell_choice(Relation heap, Relation index, const char *why_not)
 {

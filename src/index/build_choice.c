@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * build_choice.c
- *	  Whether an index is to be built by gpusort, and why not.
+ *	  Decides whether gpusort is to build an index, and says why not.
  *
- * What is not known to be right is PostgreSQL's: other tables than heaps, columns whose order is not one of those that
- * have keys, exclusion constraints.
+ * What is not known to be right is left to PostgreSQL: other tables than heaps, columns whose order is not one of those
+ * that have keys, exclusion constraints.
  *
  * Then time decides, by the model of sorts and the constants of index builds (plan/model): both ways scan the heap and
  * form tuples, in as many processes; PostgreSQL's sorts them, merges what its processes have sorted, and makes pages of
@@ -33,7 +33,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* Bytes of a value of any length of whose column nothing is known. */
+/* Bytes of a value of any length, where nothing is known of its column. */
 #define UNKNOWN_WIDTH 32
 
 /* Finds the operator that an index's key column number i, from 0, is sorted by; false if it is not that alone. */
@@ -60,8 +60,8 @@ find_operator(Relation index, int i, GpuSortColumn *column)
 }
 
 /*
- * Finds what an index's tuples are sorted by; columns are palloc'd.  false, and why, as the rest of a sentence that
- * begins with the index, if they cannot be.
+ * Finds what an index's tuples are sorted by; columns are palloc'd.  If they cannot be sorted returns false, and why as
+ * the rest of a sentence that begins with the index.
  */
 bool
 gpusort_index_order(Relation index, GpuSortIndexOrder *order, const char **why_not)
@@ -104,7 +104,7 @@ attribute_width(Relation heap, const Form_pg_attribute attribute, AttrNumber col
 	return width > 0 ? width : UNKNOWN_WIDTH;
 }
 
-/* Estimates the rows and their width.  A partial index may have fewer. */
+/* Estimates the rows and their width; a partial index may have fewer. */
 static void
 estimate(Relation heap, Relation index, const IndexInfo *info, GpuSortIndexOrder *order)
 {
@@ -119,7 +119,7 @@ estimate(Relation heap, Relation index, const IndexInfo *info, GpuSortIndexOrder
 		order->width += attribute_width(heap, TupleDescAttr(desc, i), info->ii_IndexAttrNumbers[i]);
 }
 
-/* Makes the column of a plan that stands for an attribute of the index: of a table's column it is that, else a NULL. */
+/* Makes the column of a plan that stands for an attribute of the index: the table's column, or else a NULL. */
 static Expr *
 make_expression(Relation index, const IndexInfo *info, int i)
 {
@@ -171,7 +171,7 @@ make_sort(Relation heap, Relation index, const IndexInfo *info, const GpuSortInd
 	return sort;
 }
 
-/* Returns false if the table, or what is asked of the index, is nothing that gpusort builds. */
+/* Returns false, and why, if gpusort builds no index of such a table, or no such index. */
 static bool
 is_legal(Relation heap, Relation index, const IndexInfo *info, const char **why_not)
 {
@@ -186,7 +186,7 @@ is_legal(Relation heap, Relation index, const IndexInfo *info, const char **why_
 	return false;
 }
 
-/* Returns what PostgreSQL's build takes beside scanning the heap, of so many rows, in ns; processes: that sort them. */
+/* Returns the ns that PostgreSQL's build takes for so many rows, beside the scan; processes: those that sort. */
 static double
 native_time(const GpuSortTime *time, double rows, double processes)
 {
@@ -197,7 +197,7 @@ native_time(const GpuSortTime *time, double rows, double processes)
 	return rows * (sort / processes + merge + GPUSORT_TIME(SORT_EMIT_ROW) + GPUSORT_TIME(LOAD_ROW));
 }
 
-/* Returns the same of ours. */
+/* Returns the same for ours. */
 static double
 own_time(const GpuSortTime *time, double rows, double processes)
 {
@@ -205,7 +205,7 @@ own_time(const GpuSortTime *time, double rows, double processes)
 		rows * ((time->ingest + time->compare + time->emit + GPUSORT_TIME(LOAD_SORTED_ROW)) / processes + time->order);
 }
 
-/* Returns true if ours is faster by the margin, of all that there is to do. */
+/* Returns true if our build as a whole is faster by the margin. */
 static bool
 is_faster(const GpuSortTime *time, double rows, int workers)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * build_choice.h
- *	  Whether an index is to be built by gpusort, and why not.
+ *	  Decides whether gpusort is to build an index, and says why not.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,8 +3,8 @@
  * duplicates.c
  *	  Finds index tuples of equal keys among those that come in order.
  *
- * Each is compared with the one before it, by PostgreSQL's comparators.  What is to be nobody's duplicate, rows that
- * are dead to all but old snapshots, is not shown here; those on both sides of it are then compared with one another.
+ * PostgreSQL's comparators compare each with the one before it.  Rows that are to be nobody's duplicates, those that
+ * are dead to all but old snapshots, are not shown here; those on both sides are then compared with one another.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +29,7 @@ struct GpuSortDuplicates
 	Size capacity;
 };
 
-/* Makes what compares neighbours among an index's tuples.  Belongs to the current memory context. */
+/* Makes what compares neighbours among an index's tuples; it belongs to the current memory context. */
 GpuSortDuplicates *
 gpusort_duplicates_create(Relation heap, Relation index, BTScanInsert key, bool nulls_not_distinct)
 {
@@ -57,7 +57,7 @@ gpusort_duplicates_create(Relation heap, Relation index, BTScanInsert key, bool 
 	return own;
 }
 
-/* Returns true if two tuples have the same key: NULLs are the same, or no tuple's that has one. */
+/* Returns true if two tuples have the same key: NULLs are equal, or a tuple with one has nobody's key. */
 static bool
 are_equal(const GpuSortDuplicates *own, IndexTuple a, IndexTuple b)
 {
@@ -98,7 +98,7 @@ report_duplicate(const GpuSortDuplicates *own, IndexTuple tuple)
 			 errtableconstraint(own->heap, RelationGetRelationName(own->index))));
 }
 
-/* Looks at the next tuple in order.  Errors: it has the key of the one before; those of comparators. */
+/* Looks at the next tuple in order; it is an error if it has the key of the one before. */
 void
 gpusort_duplicates_check(GpuSortDuplicates *own, IndexTuple tuple)
 {
@@ -125,7 +125,7 @@ gpusort_duplicates_check(GpuSortDuplicates *own, IndexTuple tuple)
 	own->before_bytes = bytes;
 }
 
-/* The next tuple has none before it. */
+/* Forgets the last tuple: the next one has none before it. */
 void
 gpusort_duplicates_forget(GpuSortDuplicates *own)
 {

@@ -31,7 +31,7 @@
 #define FIRST_BLOCKS 16
 #define MOST_BLOCKS  1024
 
-/* Nothing of a heap is anybody's yet. */
+/* Sets up the sharing of a heap: no process has claimed a part yet. */
 void
 gpusort_heap_share_init(GpuSortHeapShare *share, Relation heap)
 {
@@ -39,7 +39,7 @@ gpusort_heap_share_init(GpuSortHeapShare *share, Relation heap)
 	share->blocks = RelationGetNumberOfBlocks(heap);
 }
 
-/* The callback of the scan: forms a row of a tuple's values, and keeps it. */
+/* The scan's callback forms a row of a tuple's values, and keeps it. */
 static void
 keep_tuple(Relation index, ItemPointer tid, Datum *values, bool *nulls, bool alive, void *arg)
 {
@@ -55,7 +55,7 @@ keep_tuple(Relation index, ItemPointer tid, Datum *values, bool *nulls, bool ali
 	scan->bytes += gpusort_row_length(row);
 }
 
-/* Says how far the heap has been claimed. */
+/* Reports how far the heap has been claimed. */
 static void
 report_progress(const GpuSortHeapSource *scan, BlockNumber done)
 {
@@ -64,9 +64,9 @@ report_progress(const GpuSortHeapSource *scan, BlockNumber done)
 }
 
 /*
- * Has PostgreSQL scan so many blocks of the heap.  Where the table changes meanwhile all parts are of one snapshot, the
- * active one of all processes: two would see a row before and after it has moved.  Returns how many
- * tuples are alive.
+ * Scans so many blocks of the heap, by PostgreSQL's scan; returns how many tuples are alive.  Where the table changes
+ * meanwhile all parts are of one snapshot, the active one of all processes: two would see a row before and after it has
+ * moved.
  */
 static double
 scan_blocks(GpuSortHeapSource *scan, BlockNumber first, BlockNumber blocks)
@@ -82,7 +82,7 @@ scan_blocks(GpuSortHeapSource *scan, BlockNumber first, BlockNumber blocks)
 										keep_tuple, scan, part); /* which it ends */
 }
 
-/* Reads the next part of the heap that is nobody's; false if there is none. */
+/* Claims and reads the next part of the heap; false if there is none. */
 static bool
 read_part(GpuSortHeapSource *scan)
 {
@@ -156,8 +156,8 @@ static const GpuSortSourceMethods methods = {
 };
 
 /*
- * Begins at the first block of share's heap that is nobody's.  Everything belongs to the current memory context.  The
- * source does not give its rows a second time.
+ * Begins at the first block of share's heap that nobody has claimed.  Everything belongs to the current memory context.
+ * The source does not give its rows a second time.
  */
 void
 gpusort_heap_source_init(GpuSortHeapSource *scan, GpuSortIndexRows *form, IndexInfo *info, GpuSortHeapShare *share,

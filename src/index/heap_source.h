@@ -15,10 +15,10 @@
 #include "sort/index_rows.h"
 #include "sort/source.h"
 
-/* Which part of the heap is whose: in shared memory, where several processes read it. */
+/* Which part of the heap is whose; in shared memory, where several processes read it. */
 typedef struct GpuSortHeapShare
 {
-	pg_atomic_uint64 next; /* the first block that is nobody's */
+	pg_atomic_uint64 next; /* the first block that nobody has claimed */
 	BlockNumber blocks;    /* of the heap */
 } GpuSortHeapShare;
 
@@ -33,7 +33,7 @@ typedef struct GpuSortHeapSource
 	GpuSortHeapShare *share;
 	bool progress; /* to be reported */
 
-	/* the part of the heap at hand */
+	/* the current part of the heap */
 	MemoryContext context; /* of its rows */
 	char **rows;
 	int count;
@@ -43,7 +43,7 @@ typedef struct GpuSortHeapSource
 	BlockNumber blocks; /* of the next part */
 	bool counted;       /* this process has read one */
 
-	/* the batch at hand */
+	/* the current batch */
 	Datum *values;
 	bool *nulls;
 

@@ -3,15 +3,15 @@
  * hooks.c
  *	  How gpusort comes to build indexes: in the place of btree's ambuild.
  *
- * No hook is there for it.  But before PostgreSQL builds a btree it has the planner say in how many processes
+ * There is no hook for it.  But before PostgreSQL builds a btree it asks the planner in how many processes
  * (plan_create_index_workers, called by index_build): that makes a query of the table alone, and asks for what is known
  * of the table, of which extensions are told.  Then the index to be built is open, and its relcache entry has the
  * methods of its access method, as a copy of its own: there the build of a btree is replaced by ours.  Which of the
- * table's indexes it is is not told, so this is done for each that is open.  An open entry that is invalidated is
+ * table's indexes it is nobody tells, so this is done for each that is open.  An open entry that is invalidated is
  * filled in anew where it is, without these methods, so that the build finds ours.
  *
  * The method stays in the entry as long as that.  It decides anew for each build (build_choice.c), and does not take
- * part in anything else: what is not gpusort's PostgreSQL's btbuild builds.
+ * part in anything else: PostgreSQL's btbuild builds what gpusort does not.
  *
  * PostgreSQL does not ask the planner for system catalogs while they are bootstrapped, and for the empty indexes of a
  * table that is truncated, nor where max_parallel_maintenance_workers is 0: these builds are its own.
@@ -35,7 +35,7 @@
 
 static TableHook previous_table_hook = NULL;
 
-/* Has ours be the method by which a btree is built. */
+/* Makes ours the method by which a btree is built. */
 static void
 replace_build(Relation index)
 {
@@ -98,7 +98,7 @@ look_at_table(TABLE_HOOK_PARAMETERS)
 		replace_builds(table);
 }
 
-/* To be called once, at load. */
+/* Installs the hooks; to be called once, at load. */
 void
 gpusort_index_init(void)
 {

@@ -3,8 +3,8 @@
  * levels.c
  *	  The pages of a btree, made of its tuples in order.
  *
- * From the leaves upwards, one page of each level at a time, and at last the metapage.  The pages are those that
- * PostgreSQL's btree build makes of the same tuples (nbtsort.c explains their form, and nbtree's README why), down to
+ * They are made from the leaves upwards, one page of each level at a time, and at last the metapage.  They are the same
+ * that PostgreSQL's btree build makes of the tuples (nbtsort.c explains their form, and nbtree's README why), down to
  * their block numbers: page fills, where pages end, high keys and truncation of suffixes, links and downlinks.
  *
  *	  - A page is full when the next tuple does not fit it, with room for a TID that truncation may have to add to
@@ -18,12 +18,13 @@
  * A page's block number is the next that is free when its first tuple is known to come, on whatever level.
  *
  * Or several processes make the leaves, each of ranges of the rows (range_pages.c, which knows block numbers), and keep
- * their high keys; of these one process makes the levels above, behind all leaves.  A range's last page ends where the
+ * their high keys, of which one process makes the levels above, behind all leaves.  A range's last page ends where the
  * range does.  The tuple that comes next is another process's, but one that is as good is known: the same key with the
  * next TID.  Between it and the last tuple there is no other, and it is the high key, whole.
  *
  * Legal order of calls: create, add for each tuple in order, finish; or in each process create_leaves, and for each of
- * its ranges add for each tuple, end_range; then create_above, add_leaf for each leaf page in order, finish.
+ * its ranges add for each tuple, end_range; then create_above, add_leaf for each leaf page in order, finish.  Errors of
+ * comparators and of the disk are raised.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +33,7 @@
 #include "index/page_writer.h"
 #include "utils/rel.h"
 
-/* The page at hand of a level. */
+/* The current page of a level. */
 typedef struct Level
 {
 	Page page; /* BLCKSZ bytes */
@@ -75,7 +76,7 @@ create(Relation heap, Relation index, BTScanInsert key)
 	return levels;
 }
 
-/* Begins a btree in an empty index; key is what _bt_mkscankey makes of it.  Belongs to the current memory context. */
+/* Begins a btree in an empty index, whose _bt_mkscankey key is.  It belongs to the current memory context. */
 GpuSortLevels *
 gpusort_levels_create(Relation heap, Relation index, BTScanInsert key)
 {
@@ -151,7 +152,7 @@ put_tuple(Page page, OffsetNumber offset, IndexTuple tuple, Size bytes, bool low
 		elog(ERROR, "a tuple does not fit the page of an index that is built");
 }
 
-/* A page of a level is complete. */
+/* Puts a page of a level, which is complete, where pages go. */
 static void
 put_page(GpuSortLevels *levels, const Level *level)
 {
@@ -163,7 +164,7 @@ put_page(GpuSortLevels *levels, const Level *level)
 
 static void add_tuple(GpuSortLevels *levels, Level *level, IndexTuple tuple, Size posting_bytes);
 
-/* Tells the level above of the page at hand, by its low key, which is gone then. */
+/* Tells the level above of the current page, by its low key, which is gone then. */
 static void
 add_downlink(GpuSortLevels *levels, Level *level)
 {
@@ -173,7 +174,7 @@ add_downlink(GpuSortLevels *levels, Level *level)
 	level->low_key = NULL;
 }
 
-/* Truncates the high key of a full leaf page, which is its last tuple as yet. */
+/* Truncates the high key of a full leaf page, which is still its last tuple. */
 static void
 truncate_high_key(GpuSortLevels *levels, Page page, OffsetNumber last_left)
 {
@@ -186,7 +187,7 @@ truncate_high_key(GpuSortLevels *levels, Page page, OffsetNumber last_left)
 	pfree(key);
 }
 
-/* Ends the page at hand, which has two tuples at least, and goes to the next, which begins with its last. */
+/* Ends the current page, which has two tuples at least, and goes to the next, which begins with its last. */
 static void
 next_page(GpuSortLevels *levels, Level *level)
 {
@@ -225,7 +226,7 @@ next_page(GpuSortLevels *levels, Level *level)
 	level->last = P_FIRSTKEY;
 }
 
-/* Returns true if the page at hand has no room for a tuple of so many bytes, or is as full as it is to be. */
+/* Returns true if the current page has no room for a tuple of so many bytes, or is as full as it is to be. */
 static inline bool
 is_full(const Level *level, Size bytes)
 {
@@ -252,8 +253,8 @@ add_tuple(GpuSortLevels *levels, Level *level, IndexTuple tuple, Size posting_by
 }
 
 /*
- * Adds the next tuple of the leaves; so many bytes of it are a posting list.  Errors: it is too long for a btree,
- * those of comparators and of the disk.
+ * Adds the next tuple of the leaves; so many bytes of it are a posting list.  It is an error if it is too long for a
+ * btree.
  */
 void
 gpusort_levels_add(GpuSortLevels *levels, IndexTuple tuple, Size posting_bytes)
@@ -263,7 +264,7 @@ gpusort_levels_add(GpuSortLevels *levels, IndexTuple tuple, Size posting_bytes)
 	add_tuple(levels, levels->lowest, tuple, posting_bytes);
 }
 
-/* The page at hand is the last of its level, and has no high key: the place of that is its first tuple's. */
+/* Gives the high key's place to the first tuple: the current page is the last of its level, and has no high key. */
 static void
 drop_high_key(Page page)
 {
@@ -274,7 +275,7 @@ drop_high_key(Page page)
 	((PageHeader) page)->pd_lower -= sizeof(ItemIdData);
 }
 
-/* All tuples have come: writes the last page of each level, and the metapage.  Errors: those of the disk. */
+/* Finishes, when all tuples have come: writes the last page of each level, and the metapage. */
 void
 gpusort_levels_finish(GpuSortLevels *levels)
 {
@@ -301,8 +302,8 @@ gpusort_levels_finish(GpuSortLevels *levels)
 }
 
 /*
- * Begins, in one of several processes, leaves of ranges; pages takes them, and pivots the high keys of all that are not
- * the index's last.
+ * Begins, in one of several processes, the leaves of ranges; pages takes them, and pivots their high keys, but for the
+ * index's last leaf.
  */
 GpuSortLevels *
 gpusort_levels_create_leaves(Relation heap, Relation index, BTScanInsert key, GpuSortRangePages *pages,
@@ -315,7 +316,7 @@ gpusort_levels_create_leaves(Relation heap, Relation index, BTScanInsert key, Gp
 	return levels;
 }
 
-/* Ends the page at hand of a range behind its last tuple. */
+/* Ends a range's current page behind its last tuple. */
 static void
 end_last_page(GpuSortLevels *levels, Level *level)
 {
@@ -330,7 +331,7 @@ end_last_page(GpuSortLevels *levels, Level *level)
 	pfree(next);
 }
 
-/* The range at hand, which has a tuple at least, has no more: its last page ends; last: it is the index's last. */
+/* Ends the current range, which has a tuple at least, and its last page; last: it is the index's last. */
 void
 gpusort_levels_end_range(GpuSortLevels *levels, bool last)
 {
@@ -349,7 +350,7 @@ gpusort_levels_end_range(GpuSortLevels *levels, bool last)
 	level->last_posting = 0;
 }
 
-/* Begins what is above all leaves, which are more than one, in an index whose file ends behind them. */
+/* Begins the levels above all leaves, which are more than one, in an index whose file ends behind them. */
 GpuSortLevels *
 gpusort_levels_create_above(Relation heap, Relation index, BTScanInsert key, BlockNumber end)
 {

@@ -20,7 +20,7 @@ extern GpuSortLevels *gpusort_levels_create(Relation heap, Relation index, BTSca
 extern void gpusort_levels_add(GpuSortLevels *levels, IndexTuple tuple, Size posting_bytes);
 extern void gpusort_levels_finish(GpuSortLevels *levels);
 
-/* Of ranges of the rows, the leaves alone; and then what is above all leaves */
+/* For ranges of the rows: the leaves alone; and then the levels above all leaves */
 extern GpuSortLevels *gpusort_levels_create_leaves(Relation heap, Relation index, BTScanInsert key,
 												   GpuSortRangePages *pages, GpuSortPivots *pivots);
 extern void gpusort_levels_end_range(GpuSortLevels *levels, bool last);

@@ -6,9 +6,10 @@
  * Equal tuples become one with a posting list, as PostgreSQL's build deduplicates them: where the index allows it and
  * is not unique.  In a unique one duplicates are errors.
  *
- * Legal order of calls: create, row for each row in order, finish.  Or, of ranges of the rows: create_leaves, and for
- * each range row for each row in order, end_range.  Rows of equal keys are in one range, so duplicates are, too.  All
- * belongs to the memory context that was current at create.
+ * Legal order of calls: create, row for each row in order, finish.  Or, for ranges of the rows: create_leaves, and for
+ * each range row for each row in order, end_range.  Rows of equal keys are in one range, so duplicates are, too.
+ * Errors of operator classes, comparators and the disk are raised.  All belongs to the memory context that was current
+ * at create.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +31,7 @@ struct GpuSortBtreeLoad
 	GpuSortDuplicates *duplicates; /* NULL: there may be some */
 	int columns;                   /* of the key */
 
-	/* the tuples at hand that are one, if tuples are deduplicated */
+	/* the current tuples, which become one, if tuples are deduplicated */
 	BTDedupState pending; /* NULL: they are not */
 	char *base;           /* the first of them, copied */
 	Size base_capacity;
@@ -48,7 +49,7 @@ create_pending(void)
 	return pending;
 }
 
-/* Makes what an index's tuples are compared by.  Errors: those of its operator classes. */
+/* Makes the key by which an index's tuples are compared. */
 BTScanInsert
 gpusort_load_key(Relation index)
 {
@@ -73,7 +74,7 @@ create(Relation heap, Relation index, const IndexInfo *info, BTScanInsert key)
 	return load;
 }
 
-/* Begins to load an empty index, which info tells of.  Errors: those of its operator classes. */
+/* Begins to load an empty index, which info tells of. */
 GpuSortBtreeLoad *
 gpusort_load_create(Relation heap, Relation index, const IndexInfo *info)
 {
@@ -84,7 +85,7 @@ gpusort_load_create(Relation heap, Relation index, const IndexInfo *info)
 	return load;
 }
 
-/* Begins, in one of several processes, to load ranges of rows; pages and pivots as for gpusort_levels_create_leaves. */
+/* Begins, in one of several processes, to load ranges; pages and pivots are as for gpusort_levels_create_leaves. */
 GpuSortBtreeLoad *
 gpusort_load_create_leaves(Relation heap, Relation index, const IndexInfo *info, GpuSortRangePages *pages,
 						   GpuSortPivots *pivots)
@@ -96,7 +97,7 @@ gpusort_load_create_leaves(Relation heap, Relation index, const IndexInfo *info,
 	return load;
 }
 
-/* Adds the tuples at hand, as one. */
+/* Adds the current tuples, as one. */
 static void
 add_pending(GpuSortBtreeLoad *load)
 {
@@ -134,7 +135,7 @@ begin_pending(GpuSortBtreeLoad *load, IndexTuple tuple)
 	_bt_dedup_start_pending(load->pending, (IndexTuple) load->base, InvalidOffsetNumber);
 }
 
-/* Takes the next tuple: one with those at hand, or another. */
+/* Takes the next tuple, which is one with the current ones, or another. */
 static void
 deduplicate(GpuSortBtreeLoad *load, IndexTuple tuple)
 {
@@ -150,8 +151,8 @@ deduplicate(GpuSortBtreeLoad *load, IndexTuple tuple)
 }
 
 /*
- * Takes the next row in order, which is copied.  Errors: it is a duplicate of the one before and must not be, it is
- * too long for a btree, those of comparators and of the disk.
+ * Takes the next row in order, which is copied.  It is an error if it is too long for a btree, or a duplicate of the
+ * one before and must not be.
  */
 void
 gpusort_load_row(GpuSortBtreeLoad *load, char *row)
@@ -166,7 +167,7 @@ gpusort_load_row(GpuSortBtreeLoad *load, char *row)
 		gpusort_levels_add(load->levels, tuple, 0);
 }
 
-/* There are no more rows: the index is complete, and on disk as far as it has to be.  Errors: those of the disk. */
+/* Finishes, when there are no more rows: the index is complete then, and on disk as far as it has to be. */
 void
 gpusort_load_finish(GpuSortBtreeLoad *load)
 {
@@ -175,7 +176,7 @@ gpusort_load_finish(GpuSortBtreeLoad *load)
 	gpusort_levels_finish(load->levels);
 }
 
-/* There are no more rows of the range at hand, of which there was one; last: it is the index's last. */
+/* Ends the current range, which has no more rows and had one at least; last: it is the index's last. */
 void
 gpusort_load_end_range(GpuSortBtreeLoad *load, bool last)
 {

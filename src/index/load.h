@@ -23,7 +23,7 @@ extern GpuSortBtreeLoad *gpusort_load_create(Relation heap, Relation index, cons
 extern void gpusort_load_row(GpuSortBtreeLoad *load, char *row);
 extern void gpusort_load_finish(GpuSortBtreeLoad *load);
 
-/* Of ranges of the rows, the leaves alone */
+/* For ranges of the rows: the leaves alone */
 extern GpuSortBtreeLoad *gpusort_load_create_leaves(Relation heap, Relation index, const IndexInfo *info,
 													GpuSortRangePages *pages, GpuSortPivots *pivots);
 extern void gpusort_load_end_range(GpuSortBtreeLoad *load, bool last);

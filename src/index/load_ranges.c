@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * load_ranges.c
- *	  Loads a btree by all processes that have sorted its rows.
+ *	  Loads a btree in all processes that have sorted its rows.
  *
  * Each process claims ranges of the rows (claims.c), and makes and writes their leaf pages; when all have ended, the
- * leader makes the levels above them, of the pages' high keys.  Rows that are lost are noted in the claims, and end the
- * work of all; any other error ends the process, and with it the transaction.
+ * leader makes the levels above them out of the pages' high keys.  Rows that are lost are noted in the claims, and end
+ * the work of all; any other error ends the process, and with it the transaction.
  *
  *-------------------------------------------------------------------------
  */
@@ -93,7 +93,7 @@ gpusort_load_ranges(GpuSortBuild *build, int process)
 	gpusort_pivots_close(pivots);
 }
 
-/* All ranges are loaded: the leader makes what is above their pages, and has it all on disk.  Errors: not all are. */
+/* Makes, in the leader, the levels above all ranges, and brings all to disk; it is an error if a range is missing. */
 void
 gpusort_load_above(const GpuSortBuild *build)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * load_ranges.h
- *	  Loads a btree by all processes that have sorted its rows.
+ *	  Loads a btree in all processes that have sorted its rows.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,15 +3,15 @@
  * page_writer.c
  *	  Writes the pages of an index that nobody else sees yet, past the buffers.
  *
- * As PostgreSQL writes those of a btree that it builds: logged if the index is, as whole pages, several in a record;
- * then written; and at the end the file is flushed to disk if it was logged, because a checkpoint that comes
- * meanwhile knows nothing of these writes, and replay may begin behind the records.  What is not logged is flushed at
- * the end of the transaction by PostgreSQL, or not at all.
+ * They are written as PostgreSQL writes those of a btree that it builds.  They are logged if the index is, as whole
+ * pages, several in a record; then written; and at the end the file is flushed to disk if it was logged, because a
+ * checkpoint that comes meanwhile knows nothing of these writes, and replay may begin behind the records.  PostgreSQL
+ * flushes what is not logged at the end of the transaction, or not at all.
  *
  * Legal order of calls: create, put for each page in any order, each once, finish.  A page that comes before others
- * of lower numbers leaves zeros in their place.  Several processes may each have a writer, of pages that the file has
- * (put_many); one of them puts what is left when they have ended, and finishes.  Errors: those of the disk; who aborts
- * the transaction has the file removed.  All belongs to the memory context that was current at create.
+ * of lower numbers leaves zeros in their place.  Several processes may each have a writer, for pages that the file has
+ * (put_many); one of them puts what is left when they have ended, and finishes.  Errors of the disk are raised, and the
+ * abort of the transaction removes the file.  All belongs to the memory context that was current at create.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,7 +54,7 @@ gpusort_page_writer_create(Relation index, BlockNumber end)
 	return writer;
 }
 
-/* Writes a page of the file, or behind its end. */
+/* Writes a page, in the file or behind its end. */
 static void
 write_page(GpuSortPageWriter *writer, BlockNumber block, Page page)
 {
@@ -91,7 +91,7 @@ flush(GpuSortPageWriter *writer)
 	writer->count = 0;
 }
 
-/* Logs and writes pages of successive blocks from first on, at once and where they lie: they are the caller's again. */
+/* Logs and writes pages of successive blocks from first on, at once, from where they lie; they stay the caller's. */
 void
 gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count)
 {
@@ -132,7 +132,7 @@ gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char
 	writer->count++;
 }
 
-/* All pages have come: they are on disk as far as they have to be. */
+/* Finishes, when all pages have come: they are on disk then, as far as they have to be. */
 void
 gpusort_page_writer_finish(GpuSortPageWriter *writer)
 {

@@ -13,7 +13,7 @@
 #include "storage/bufpage.h"
 #include "utils/relcache.h"
 
-/* Of memory that is written: what direct I/O may ask for. */
+/* Alignment of memory that is written, for which direct I/O may ask. */
 #define PAGE_ALIGNMENT 4096
 
 typedef struct GpuSortPageWriter GpuSortPageWriter;

@@ -3,12 +3,13 @@
  * pivots.c
  *	  The high keys of the leaf pages that several processes make, in temporary files.
  *
- * The levels above the leaves are made of them, by the leader, when all leaf pages have their places.  How many bytes
+ * The leader makes the levels above the leaves of them, when all leaf pages have their places.  How many bytes
  * they are depends on the keys, a third of the index at most: too many to be kept in shared memory.
  *
  * Each process has a file of its own, in a set that all share, and adds the keys of the ranges that it claims, in
  * rising order: create, add for each page, close.  Then the leader opens each, and reads as many keys as there are
- * pages.  Files go with the set.  All belongs to the memory context that was current at create, or open.
+ * pages.  Files go with the set.  Errors of temporary files are raised.  All belongs to the memory context that was
+ * current at create, or open.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,14 +43,14 @@ gpusort_pivots_create(SharedFileSet *files, int process)
 	return pivots;
 }
 
-/* Adds the high key of the next page.  Errors: those of temporary files. */
+/* Adds the high key of the next page. */
 void
 gpusort_pivots_add(GpuSortPivots *pivots, IndexTuple pivot)
 {
 	BufFileWrite(pivots->file, (void *) pivot, IndexTupleSize(pivot));
 }
 
-/* Opens what a process has closed. */
+/* Opens the file that a process has closed. */
 GpuSortPivots *
 gpusort_pivots_open(SharedFileSet *files, int process)
 {
@@ -70,7 +71,7 @@ read_bytes(GpuSortPivots *pivots, char *to, Size bytes)
 				 errmsg("could not read the high keys of pages back from gpusort's temporary file: %m")));
 }
 
-/* Returns the next key, valid until the next call; there must be one.  Errors: it cannot be read. */
+/* Returns the next key, valid until the next call; it is an error if there is none. */
 IndexTuple
 gpusort_pivots_next(GpuSortPivots *pivots)
 {
@@ -85,7 +86,7 @@ gpusort_pivots_next(GpuSortPivots *pivots)
 	return pivot;
 }
 
-/* No more is added, or read. */
+/* Closes the file: no more is added, or read. */
 void
 gpusort_pivots_close(GpuSortPivots *pivots)
 {

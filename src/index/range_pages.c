@@ -5,7 +5,7 @@
  *
  * Where a range's pages belong in the file is known when all ranges before it have told how many they have.  So a
  * process keeps the pages of a range in memory, tells their number, waits for its place, links the pages by their
- * block numbers, and has them logged and written.  A range of more pages than there may be in memory waits for its
+ * block numbers, and logs and writes them.  A range of more pages than there may be in memory waits for its
  * place earlier, and writes what it has.  Ranges are claimed in rising order and wait for those before them alone, so
  * that the first of them never waits.
  *
@@ -15,7 +15,7 @@
  *
  * Legal order of calls.  The leader: init, before workers start.  Each process: create, and for each range that it
  * claims begin, put for each page, end.  Who stops the work of all calls wake.  When it is stopped, pages are dropped.
- * Errors: those of the disk.  All belongs to the memory context that was current at create.
+ * Errors of the disk are raised.  All belongs to the memory context that was current at create.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,12 +38,12 @@ struct GpuSortRangePages
 	const volatile bool *stop; /* all are to end */
 	GpuSortPageWriter *writer;
 	char *zeros; /* a page */
-	Page *pages; /* of the range at hand that are not written */
+	Page *pages; /* of the current range that are not written */
 	int count;   /* of them */
 	int room;    /* for so many there is memory */
 	int most;    /* so many there may be */
 
-	/* the range at hand */
+	/* the current range */
 	uint32 range;
 	BlockNumber written; /* pages of it */
 };
@@ -60,7 +60,7 @@ gpusort_range_places_init(GpuSortRangePlaces *places)
 	memset(places->pages, 0, sizeof(places->pages));
 }
 
-/* Has processes that wait for a place see that all are to end. */
+/* Wakes processes that wait for a place, when all are to end. */
 void
 gpusort_range_places_wake(GpuSortRangePlaces *places)
 {
@@ -83,7 +83,7 @@ gpusort_range_pages_create(Relation index, GpuSortRangePlaces *places, int most,
 	return own;
 }
 
-/* Goes on with a range that this process has claimed. */
+/* Begins a range that this process has claimed. */
 void
 gpusort_range_pages_begin(GpuSortRangePages *own, uint32 range)
 {
@@ -92,7 +92,7 @@ gpusort_range_pages_begin(GpuSortRangePages *own, uint32 range)
 	own->count = 0;
 }
 
-/* Makes the file have so many blocks; whoever calls holds the lock. */
+/* Extends the file to so many blocks; the caller holds the lock. */
 static void
 extend(GpuSortRangePages *own, BlockNumber end)
 {
@@ -102,7 +102,7 @@ extend(GpuSortRangePages *own, BlockNumber end)
 	own->places->end = end;
 }
 
-/* Waits for the place of the range at hand; false if all are to end. */
+/* Waits for the place of the current range; false if all are to end. */
 static bool
 wait_place(GpuSortRangePages *own)
 {
@@ -178,7 +178,7 @@ gpusort_range_pages_put(GpuSortRangePages *own, const char *page)
 	memcpy(own->pages[own->count++], page, BLCKSZ);
 }
 
-/* Tells how many pages the range has; others hear of the places that are known by that. */
+/* Tells how many pages the range has, and others the places that follow from that. */
 static void
 tell_pages(GpuSortRangePages *own)
 {
@@ -193,7 +193,7 @@ tell_pages(GpuSortRangePages *own)
 	ConditionVariableBroadcast(&places->changed);
 }
 
-/* All pages of the range have come: writes them; last: it is the index's last. */
+/* Ends the current range, all of whose pages have come: writes them; last: it is the index's last. */
 void
 gpusort_range_pages_end(GpuSortRangePages *own, bool last)
 {

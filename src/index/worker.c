@@ -26,8 +26,8 @@
 extern PGDLLEXPORT void gpusort_index_worker(dsm_segment *segment, shm_toc *toc);
 
 /*
- * Makes this process's part of the sort, of the heap's parts that it will claim; progress: to be reported.  Everything
- * belongs to the current memory context.
+ * Makes this process's part of the sort, for the parts of the heap that it will claim; progress: it is reported.
+ * Everything belongs to the current memory context.
  */
 void
 gpusort_build_create_sort(GpuSortBuild *build, bool progress)
@@ -43,7 +43,7 @@ gpusort_build_create_sort(GpuSortBuild *build, bool progress)
 	gpusort_sort_set_add(&build->set, build->parallel);
 }
 
-/* This process has put its part of the heap's rows: tells what it has found there. */
+/* Tells what this process has found in its part of the heap, whose rows it has put. */
 void
 gpusort_build_note_figures(GpuSortBuild *build)
 {
@@ -54,7 +54,7 @@ gpusort_build_note_figures(GpuSortBuild *build)
 	figures->broken_chains = build->info->ii_BrokenHotChain;
 }
 
-/* All that a worker does. */
+/* Does all that a worker does. */
 static void
 run_worker(GpuSortBuild *build)
 {

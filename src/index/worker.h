@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * worker.h
- *	  What the processes that build an index share, and each of them does.
+ *	  What the processes that build an index share, and what each of them does.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,15 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * claims.c
- *	  How far the processes of a shared sort are, and whose each range of its rows is.
+ *	  How far the processes of a parallel sort are, and whose each range of its rows is.
  *
- * Legal order of calls.  The leader: create once, and start before workers start, each time.  Then each participant:
- * register, before it reads a row, and if that returns true sign_off, when it has put its part; await_task, until it
- * is to read, or no rows are wanted; next, until there is no range left.  What await_task returns is done before it is
- * called again.  ORDER: begin_parts, next_part and done_part until there is no part left, and finish_parts, for each
- * phase that is needed; publish; or, instead of all this, yield_order.  VERIFY and TOTAL: next_part and done_part
- * until there is no part left.  Instead of next, the leader may ask for the owner of each range in rising order.
- * Any of them stop, at any time.
+ * LEGAL ORDER OF CALLS
+ *	leader				create once, and start before workers start, each time
+ *	each participant	register, before it reads a row, and if that returns true sign_off, when it has put its part;
+ *						await_task, until it is to read, or no rows are wanted; next, until there is no range left
+ *	anybody				stop, at any time
+ *
+ *	A participant does what await_task returns before it calls it again.  For ORDER it calls begin_parts, next_part and
+ *	done_part until there is no part left, and finish_parts, for each phase that is needed, and then publish; or, instead
+ *	of all this, yield_order.  For VERIFY and TOTAL it calls next_part and done_part until there is no part left.
+ *	Instead of next, the leader may ask for the owner of each range in rising order.
  *
  * The last of those that have registered to sign off seals the ingest, if one of them has found the end of the rows.
  * Nobody waits for a process that has not registered, and one that has waits for nobody before it has signed off: the
@@ -58,7 +61,7 @@ gpusort_claims_start(GpuSortClaims *claims)
 	claims->failure.reason = GPUSORT_REASON_NONE;
 }
 
-/* Has all processes look at what has changed. */
+/* Makes all processes look at what has changed. */
 static void
 wake_all(GpuSortClaims *claims)
 {
@@ -67,7 +70,7 @@ wake_all(GpuSortClaims *claims)
 }
 
 /*
- * Ends the work of all processes.  failure says why, unless another reason was noted first; of reason NONE: the
+ * Ends the work of all processes.  failure says why, unless another reason was noted first; its reason is NONE if the
  * rows are just not wanted any more.
  */
 void
@@ -81,7 +84,7 @@ gpusort_claims_stop(GpuSortClaims *claims, const GpuSortFailure *failure)
 	wake_all(claims);
 }
 
-/* A process is about to read rows; false if it comes too late for that: there must be none for it. */
+/* Registers a process that is about to read rows; false if it comes too late for that, and must find none. */
 bool
 gpusort_claims_register(GpuSortClaims *claims)
 {
@@ -96,8 +99,8 @@ gpusort_claims_register(GpuSortClaims *claims)
 }
 
 /*
- * A process that has registered has put its rows; whole: all that it found, up to the end.  Seals the ingest if all
- * have, and somebody found the end: what a process has left to others they have put.
+ * Signs off a process that has registered and has put its rows; whole: all that it found, up to the end.  Seals the
+ * ingest if all have, and somebody found the end: what a process has left to others they have put.
  */
 void
 gpusort_claims_sign_off(GpuSortClaims *claims, bool whole)
@@ -110,7 +113,7 @@ gpusort_claims_sign_off(GpuSortClaims *claims, bool whole)
 	wake_all(claims);
 }
 
-/* Returns what a process is to do, or NONE; to order the rows is claimed with that, for this process alone. */
+/* Returns what a process is to do, or NONE; ORDER is claimed with that, for this process alone. */
 static GpuSortClaimsTask
 find_task(GpuSortClaims *claims, bool orders, GpuSortPartsPhase done)
 {
@@ -131,8 +134,8 @@ find_task(GpuSortClaims *claims, bool orders, GpuSortPartsPhase done)
 }
 
 /*
- * Waits until there is something to do.  orders: the process would have the rows sorted; done: the last of the phases
- * that it has taken part in.
+ * Waits until there is something to do, and returns it.  orders: the process may have the rows sorted; done: the last
+ * of the phases that it has taken part in.
  */
 GpuSortClaimsTask
 gpusort_claims_await_task(GpuSortClaims *claims, bool orders, GpuSortPartsPhase done)
@@ -147,7 +150,7 @@ gpusort_claims_await_task(GpuSortClaims *claims, bool orders, GpuSortPartsPhase 
 	return task;
 }
 
-/* A process that was to have the rows sorted cannot: another one is to. */
+/* Leaves the order to another process, since the one that was to have the rows sorted cannot. */
 void
 gpusort_claims_yield_order(GpuSortClaims *claims)
 {
@@ -157,7 +160,7 @@ gpusort_claims_yield_order(GpuSortClaims *claims)
 	wake_all(claims);
 }
 
-/* Returns true to the first process that asks: it is to do everything alone. */
+/* Returns true to the first process that asks, which is to do everything alone. */
 bool
 gpusort_claims_take_all(GpuSortClaims *claims)
 {
@@ -171,8 +174,8 @@ gpusort_claims_take_all(GpuSortClaims *claims)
 }
 
 /*
- * The rows are in order, as far as their keys say; processes are to do this with so many parts of them.  What was
- * begun before must be finished.
+ * Begins a phase of so many parts of the rows, which are in order as far as their keys say.  A phase that was begun
+ * before must be finished.
  */
 void
 gpusort_claims_begin_parts(GpuSortClaims *claims, GpuSortPartsPhase phase, uint32 parts)
@@ -186,7 +189,7 @@ gpusort_claims_begin_parts(GpuSortClaims *claims, GpuSortPartsPhase phase, uint3
 	wake_all(claims);
 }
 
-/* There is no part left to claim: waits until all are done, or stop. */
+/* Waits until all parts are done, of which none is left to claim, or stop. */
 void
 gpusort_claims_finish_parts(GpuSortClaims *claims)
 {
@@ -218,7 +221,7 @@ gpusort_claims_next_part(GpuSortClaims *claims, GpuSortPartsPhase phase)
 	return part;
 }
 
-/* A part is done; adds so many pairs of neighbours that are in order to *sum, in shared memory, unless that is NULL. */
+/* Notes that a part is done; adds its pairs of neighbours that are in order to *sum, which is shared, or NULL. */
 void
 gpusort_claims_done_part(GpuSortClaims *claims, uint64 *sum, uint64 pairs)
 {
@@ -233,7 +236,7 @@ gpusort_claims_done_part(GpuSortClaims *claims, uint64 *sum, uint64 pairs)
 		wake_all(claims);
 }
 
-/* The rows have been cut into so many ranges, which may be claimed from now on. */
+/* Publishes so many ranges, into which the rows have been cut, and which may be claimed from now on. */
 void
 gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges)
 {
@@ -261,8 +264,8 @@ gpusort_claims_next(GpuSortClaims *claims, int process)
 }
 
 /*
- * Returns the process that has claimed this range; if none has, claims it for
- * the leader.  All ranges before it must have been claimed.
+ * Returns the process that has claimed this range; if none has, claims it for the leader.  All ranges before it must
+ * have been claimed.
  */
 int
 gpusort_claims_owner(GpuSortClaims *claims, uint32 range)

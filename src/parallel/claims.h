@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * claims.h
- *	  How far the processes of a shared sort are, and whose each range of its rows is.
+ *	  How far the processes of a parallel sort are, and whose each range of its rows is.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +26,7 @@ typedef struct GpuSortProcessFigures
 	uint64 rows;
 } GpuSortProcessFigures;
 
-/* What processes do with all of the sorted rows, part by part, before ranges are published: one after the other. */
+/* What processes do with all of the sorted rows, part by part, before ranges are published: one phase at a time. */
 typedef enum GpuSortPartsPhase
 {
 	GPUSORT_PARTS_NONE,
@@ -34,10 +34,7 @@ typedef enum GpuSortPartsPhase
 	GPUSORT_PARTS_TOTAL,  /* find out what each range comes to, for the ranges behind it */
 } GpuSortPartsPhase;
 
-/*
- * In shared memory.  For claims.c alone, but for stop,
- * registered once sealed, ranges once published, and failure once stopped.
- */
+/* In shared memory.  For claims.c alone, but for stop, registered once sealed, ranges once published, and failure. */
 typedef struct GpuSortClaims
 {
 	PGPROC *leader;            /* to be woken */
@@ -67,9 +64,9 @@ typedef struct GpuSortClaims
 typedef enum GpuSortClaimsTask
 {
 	GPUSORT_TASK_NONE,   /* no rows are wanted any more */
-	GPUSORT_TASK_ORDER,  /* to have the rows sorted and publish the ranges, or yield */
+	GPUSORT_TASK_ORDER,  /* to order the rows and publish the ranges, or yield */
 	GPUSORT_TASK_VERIFY, /* to claim parts of the phase VERIFY */
-	GPUSORT_TASK_TOTAL,  /* the same of TOTAL */
+	GPUSORT_TASK_TOTAL,  /* the same for TOTAL */
 	GPUSORT_TASK_READ,   /* to claim ranges */
 } GpuSortClaimsTask;
 
@@ -78,13 +75,13 @@ extern void gpusort_claims_create(GpuSortClaims *claims);
 extern void gpusort_claims_start(GpuSortClaims *claims);
 extern int gpusort_claims_owner(GpuSortClaims *claims, uint32 range);
 
-/* Of who has the rows sorted */
+/* The ordering process's */
 extern void gpusort_claims_yield_order(GpuSortClaims *claims);
 extern void gpusort_claims_begin_parts(GpuSortClaims *claims, GpuSortPartsPhase phase, uint32 parts);
 extern void gpusort_claims_finish_parts(GpuSortClaims *claims);
 extern void gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges);
 
-/* Everybody's */
+/* Any participant's */
 extern bool gpusort_claims_register(GpuSortClaims *claims);
 extern void gpusort_claims_sign_off(GpuSortClaims *claims, bool whole);
 extern GpuSortClaimsTask gpusort_claims_await_task(GpuSortClaims *claims, bool orders, GpuSortPartsPhase done);

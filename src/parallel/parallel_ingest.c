@@ -3,25 +3,24 @@
  * parallel_ingest.c
  *	  One process's part in the ingest of a sort to which several processes add rows.
  *
- * A worker joins the sort with a connection of its own,
- * the leader writes with the writer of the sort that it has begun.
- * Below a Gather whose rows one process reads the parts are GpuSortIngest
- * nodes (ingest.c), else the GpuSort nodes themselves (parallel_sort.c).
+ * A worker joins the sort with a connection of its own; the leader writes with the writer of the sort that it has
+ * begun.  Below a Gather whose rows one process reads the parts are GpuSortIngest nodes (ingest.c), else the GpuSort
+ * nodes themselves (parallel_sort.c).
  *
- * All must make the same keys.  How much of its strings is in the key is settled by
- * the leader before workers start, but the common prefixes that keys leave out
- * (encode.c) may be left to whoever comes first: every process keeps its first rows
- * back, chooses by these, and takes the choice of the first one to say.
+ * All must make the same keys.  The leader settles before workers start how much of the strings is in the key, but may
+ * leave the common prefixes that keys leave out (encode.c) to whoever comes first: every process keeps its first rows
+ * back, chooses by these, and takes the choice of the process that was first.
  *
- * A worker tells of its rows when the service has confirmed them, once, in its
- * entry of shared memory.  If any are missing the leader's sum shows it.
+ * A worker tells of its rows when the service has confirmed them, once, in its entry of shared memory.  If any are
+ * missing the leader's sum shows it.
  *
- * Keys of the C library's collations are made by what each process has read of the locale's files.  If that
- * is not the same in a worker, which a hash tells, it takes no part, and the leader has PostgreSQL sort.
+ * Each process makes the keys of the C library's collations by what it has read of the locale's files.  If that is not
+ * the same in a worker, which a hash tells, it takes no part, and PostgreSQL sorts in the leader.
  *
- * Legal order of calls.  The leader: create, once there is shared memory; for each
- * sort start and, in shared memory before workers start, publish; rows; collect, when
- * workers have left; reset at any time.  A worker: join, rows, leave; join has its keys laid out, as lay_out_keys does.
+ * LEGAL ORDER OF CALLS
+ *	leader		create, once there is shared memory; for each sort start and, in shared memory before workers start,
+ *				publish; rows; collect, when workers have left; reset at any time
+ *	worker		join, which lays its keys out as lay_out_keys does, rows, leave
  *
  *-------------------------------------------------------------------------
  */
@@ -58,14 +57,14 @@ shared_cutoff(GpuSortParallelIngestShared *shared, const GpuSortKeys *keys)
 	return (GpuSortCutoffShared *) ((char *) shared + cutoff_offset(keys, shared->nworkers));
 }
 
-/* Returns the bytes of shared memory for so many workers; bounded: with room for a cutoff. */
+/* Returns the bytes of shared memory for so many workers; bounded: there is room for a cutoff. */
 Size
 gpusort_parallel_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded)
 {
 	return add_size(cutoff_offset(keys, nworkers), bounded ? gpusort_cutoff_shared_bytes() : 0);
 }
 
-/* Makes what is in shared memory, of bytes for so many workers; there is no sort to join yet. */
+/* Makes what is in shared memory for so many workers; there is no sort to join yet. */
 void
 gpusort_parallel_ingest_create(GpuSortParallelIngestShared *shared, int nworkers, bool bounded)
 {
@@ -76,8 +75,8 @@ gpusort_parallel_ingest_create(GpuSortParallelIngestShared *shared, int nworkers
 }
 
 /*
- * Rows go to a sort from now on, in this process by writer, which is the caller's, as are its
- * keys.  common_later: the keys have no common prefixes yet, but are laid out for some.
+ * Starts a sort, to which rows go from now on, in this process by writer; writer and keys stay the caller's.
+ * common_later: the keys have no common prefixes yet, but are laid out for some.
  */
 void
 gpusort_parallel_ingest_start(GpuSortParallelIngest *ingest, GpuSortWriter *writer, GpuSortKeys *keys,
@@ -114,7 +113,7 @@ gpusort_parallel_ingest_publish(GpuSortParallelIngest *ingest)
 	memcpy(shared_prefixes(shared), ingest->keys->prefixes, ingest->keys->sized * sizeof(GpuSortPrefix));
 }
 
-/* All workers have left: adds what they have put to *put. */
+/* Adds what workers, which have all left, have put to *put. */
 void
 gpusort_parallel_ingest_collect(const GpuSortParallelIngest *ingest, GpuSortPut *put)
 {
@@ -130,7 +129,7 @@ gpusort_parallel_ingest_collect(const GpuSortParallelIngest *ingest, GpuSortPut 
 	}
 }
 
-/* There is no sort any more. */
+/* Forgets the sort. */
 void
 gpusort_parallel_ingest_reset(GpuSortParallelIngest *ingest)
 {
@@ -160,7 +159,7 @@ gpusort_parallel_ingest_lay_out_keys(GpuSortParallelIngest *ingest, GpuSortFailu
 
 /*
  * Joins the sort that the leader has begun; false, with a reason, if that is not to be.  The connection
- * belongs to the current memory context; overflow as for a writer.
+ * belongs to the current memory context; overflow is as for a writer.
  */
 bool
 gpusort_parallel_ingest_join(GpuSortParallelIngest *ingest, GpuSortOverflow *overflow, GpuSortFailure *failure)
@@ -199,7 +198,7 @@ gpusort_parallel_ingest_leave(GpuSortParallelIngest *ingest, GpuSortFailure *fai
 	return left;
 }
 
-/* Makes the common prefixes of our keys those of the process that chose first: others, or ours. */
+/* Gives our keys the common prefixes of the process that chose first, which may be ours. */
 static void
 settle(GpuSortParallelIngest *ingest, const GpuSortPrefix *ours)
 {
@@ -222,8 +221,8 @@ settle(GpuSortParallelIngest *ingest, const GpuSortPrefix *ours)
 }
 
 /*
- * The keys are about to be used, and this process has not looked at rows of its own to choose common prefixes: takes
- * those that another has chosen; if nobody has there are to be none.
+ * Takes the common prefixes that another process has chosen, or none if nobody has: the keys are about to be used, and
+ * this process has not looked at rows of its own to choose any.
  */
 void
 gpusort_parallel_ingest_settle_common_prefixes(GpuSortParallelIngest *ingest)
@@ -264,9 +263,9 @@ choose_common_prefixes(GpuSortParallelIngest *ingest)
 }
 
 /*
- * Puts the rows of the input, until there are none, or *stop says that none are wanted any more;
- * stop may be NULL. false: the input's next row was not taken,
- * with failure's reason why no others will be, or NONE if it is a long one.
+ * Puts the rows of the input, until there are none, or *stop says that none are wanted any more; stop may be NULL.
+ * false if the input's next row was not taken; failure's reason says why no others will be, or is NONE if it is a long
+ * row.
  */
 bool
 gpusort_parallel_ingest_rows(GpuSortParallelIngest *ingest, const volatile bool *stop, GpuSortFailure *failure)

@@ -38,7 +38,7 @@ typedef struct GpuSortParallelIngestShared
 											 * if there is one, a GpuSortCutoffShared */
 } GpuSortParallelIngestShared;
 
-/* A process's part. */
+/* One process's part. */
 typedef struct GpuSortParallelIngest
 {
 	GpuSortParallelIngestShared *shared; /* NULL: no other process takes part */
@@ -71,7 +71,7 @@ extern bool gpusort_parallel_ingest_join(GpuSortParallelIngest *ingest, GpuSortO
 										 GpuSortFailure *failure);
 extern bool gpusort_parallel_ingest_leave(GpuSortParallelIngest *ingest, GpuSortFailure *failure);
 
-/* Everybody's */
+/* Any participant's */
 extern void gpusort_parallel_ingest_settle_common_prefixes(GpuSortParallelIngest *ingest);
 extern bool gpusort_parallel_ingest_rows(GpuSortParallelIngest *ingest, const volatile bool *stop,
 										 GpuSortFailure *failure);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * participants.c
- *	  What each participant of a shared sort does until ranges of its rows can be read.
+ *	  What each participant of a parallel sort does until ranges of its rows can be read.
  *
  * The leader and its workers do the same, in this order:
  *
@@ -34,7 +34,7 @@ leave_to_others(const char *what, const GpuSortFailure *failure)
 			(errmsg_internal("gpusort: a parallel worker leaves %s to others: %s", what, failure->text)));
 }
 
-/* Puts this process's part of the rows, unless the ingest is sealed.  Errors: it is, and there is a row. */
+/* Puts this process's part of the rows, unless the ingest is sealed; it is an error if there is a row then. */
 void
 gpusort_participant_ingest(const GpuSortParticipant *own)
 {
@@ -57,8 +57,8 @@ gpusort_participant_ingest(const GpuSortParticipant *own)
 }
 
 /*
- * Has the rows sorted, verified and totalled, and publishes the ranges; false if another process is to do that, since
- * this one cannot.
+ * Orders the rows, verifies and totals them with the other participants, and publishes the ranges; false if another
+ * process is to do that, since this one cannot.
  */
 static bool
 order(const GpuSortParticipant *own)
@@ -101,7 +101,7 @@ follow(const GpuSortParticipant *own, GpuSortPartsPhase phase)
 }
 
 /*
- * Does what this process can do until the ranges are published.  false: no rows are wanted any more, as when they are
+ * Does what this process can do until the ranges are published.  false if no rows are wanted any more, as when they are
  * lost (the claims' stop and failure), or this process cannot read them.
  */
 bool

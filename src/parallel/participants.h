@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * participants.h
- *	  What each participant of a shared sort does until ranges of its rows can be read.
+ *	  What each participant of a parallel sort does until ranges of its rows can be read.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,8 +22,8 @@ typedef struct GpuSortParticipant
 
 	/*
 	 * Finds out what ranges come to, before they are read; NULL: they come to nothing.  ordered: this process has had
-	 * the rows cut into so many ranges, and has the others take part if that is needed; else it takes part.  false,
-	 * with a reason: rows are lost.
+	 * the rows cut into so many ranges, and lets the others take part if that is needed; else it takes part.  false,
+	 * with a reason, if rows are lost.
 	 */
 	bool (*total)(void *arg, bool ordered, uint32 ranges, GpuSortFailure *failure);
 	void *arg;

@@ -96,7 +96,7 @@ struct GpuSortRowQueueWriter
 	GpuSortRowForm *form; /* of rows that are no tuples yet; NULL: there was none */
 	Size early;           /* so many bytes are sent to a leader that waits */
 	char *cursor;         /* where the next row goes */
-	Message *batch;       /* at hand */
+	Message *batch;       /* the current one */
 
 	slist_head waiting; /* messages for which the ring had no room, oldest first; the first may be in it in part */
 	slist_node *newest; /* of them, if there are any */
@@ -117,7 +117,7 @@ gpusort_row_queue_bytes(void)
 	return sizeof(GpuSortRowQueue) + GPUSORT_ROW_QUEUE_BYTES;
 }
 
-/* Makes an empty queue at shared, which is aligned to 8 bytes, whatever is there.  The leader calls it. */
+/* Makes, in the leader, an empty queue at shared, which is aligned to 8 bytes, whatever is there. */
 void
 gpusort_row_queue_create(void *shared)
 {
@@ -154,7 +154,7 @@ gpusort_row_queue_open_writer(void *shared)
 	return writer;
 }
 
-/* The leader is about to get all that was written, so it is not to be told again. */
+/* Notes that the leader is about to get all that was written, so that it is not told again. */
 static void
 note_told(GpuSortRowQueueWriter *writer)
 {
@@ -162,7 +162,7 @@ note_told(GpuSortRowQueueWriter *writer)
 		(void) pg_atomic_fetch_and_u32(&writer->queue->u.leader, ~WAITING);
 }
 
-/* A message is in the ring: its memory may be used again. */
+/* Releases the memory of a message, which is in the ring, to be used again. */
 static void
 release_message(GpuSortRowQueueWriter *writer, Message *message)
 {
@@ -172,7 +172,7 @@ release_message(GpuSortRowQueueWriter *writer, Message *message)
 		pfree(message);
 }
 
-/* The ring is full: waits until the leader has read from it, or until something else happens. */
+/* Waits, since the ring is full, until the leader has read from it, or something else happens. */
 static void
 wait_for_room(void)
 {
@@ -211,7 +211,7 @@ push_waiting(GpuSortRowQueueWriter *writer, Size most)
 	return true;
 }
 
-/* Sends a message, which is the queue's from now on, after those that wait; false if the leader reads no more. */
+/* Sends a message, which belongs to the queue from now on, after those that wait; false if the leader reads no more. */
 static bool
 send_message(GpuSortRowQueueWriter *writer, Message *message, Size bytes, bool tell)
 {
@@ -226,7 +226,7 @@ send_message(GpuSortRowQueueWriter *writer, Message *message, Size bytes, bool t
 	return push_waiting(writer, (Size) work_mem * 1024);
 }
 
-/* Sends the batch at hand, which may be empty, and begins another. */
+/* Sends the current batch, which may be empty, and begins another. */
 static bool
 send_batch(GpuSortRowQueueWriter *writer, bool tell)
 {
@@ -271,7 +271,7 @@ write_row(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
 	return gpusort_rowform_fill(writer->form, &row, writer->cursor, limit);
 }
 
-/* Sends the row in slot by itself; the batch at hand is empty. */
+/* Sends the row in slot by itself; the current batch is empty. */
 static bool
 send_long_row(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
 {
@@ -324,7 +324,7 @@ gpusort_row_queue_put(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
 	return likely(leader == 0) || heed_leader(writer, leader);
 }
 
-/* Says that the rows put since the last range are all of this one; false if the leader reads no more. */
+/* Ends a range, whose rows are those put since the one before; false if the leader reads no more. */
 bool
 gpusort_row_queue_end_range(GpuSortRowQueueWriter *writer)
 {
@@ -335,7 +335,7 @@ gpusort_row_queue_end_range(GpuSortRowQueueWriter *writer)
 }
 
 /*
- * Puts no more, and waits until all is in the ring; rows of a range that was not ended are lost.  The writer is gone.
+ * Closes the writer, which is gone then; waits until all is in the ring.  Rows of a range that was not ended are lost.
  */
 void
 gpusort_row_queue_close_writer(GpuSortRowQueueWriter *writer)
@@ -362,7 +362,7 @@ gpusort_row_queue_open_reader(void *shared)
 	return reader;
 }
 
-/* Gets the next message if there is one; before it says that there is none, the worker is asked for what it has. */
+/* Gets the next message if there is one; asks the worker for what it has before it says that there is none. */
 static shm_mq_result
 receive_message(GpuSortRowQueueReader *reader, Size *bytes, void **data)
 {
@@ -379,7 +379,7 @@ receive_message(GpuSortRowQueueReader *reader, Size *bytes, void **data)
 	return result;
 }
 
-/* What gpusort_row_queue_next does where no row is left in the batch at hand. */
+/* Does what gpusort_row_queue_next does, where no row is left in the current batch. */
 GpuSortRowQueueRead
 gpusort_row_queue_next_batch(GpuSortRowQueueReader *reader, MinimalTuple *row)
 {
@@ -413,7 +413,7 @@ gpusort_row_queue_next_batch(GpuSortRowQueueReader *reader, MinimalTuple *row)
 	return GPUSORT_ROW_QUEUE_ROW;
 }
 
-/* Reads no more: the worker hears of it when it puts its next row, also if it waits to put one.  The reader is gone. */
+/* Closes the reader, which is gone then; the worker hears of it when it puts its next row, or waits to put one. */
 void
 gpusort_row_queue_close_reader(GpuSortRowQueueReader *reader)
 {

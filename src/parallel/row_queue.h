@@ -41,7 +41,7 @@ typedef enum GpuSortRowQueueRead
 /* For row_queue.[ch] alone. */
 typedef struct GpuSortRowQueueReader
 {
-	char *cursor; /* the next row of the batch at hand */
+	char *cursor; /* the next row of the current batch */
 	char *end;    /* of the batch */
 	struct GpuSortRowQueue *queue;
 	shm_mq_handle *messages;
@@ -60,7 +60,7 @@ extern GpuSortRowQueueRead gpusort_row_queue_next_batch(GpuSortRowQueueReader *r
 extern void gpusort_row_queue_close_reader(GpuSortRowQueueReader *reader);
 
 /*
- * Reads the next row if it is in the batch at hand, else returns NULL, and gpusort_row_queue_next tells more.
+ * Reads the next row if it is in the current batch, else returns NULL, and gpusort_row_queue_next tells more.
  * The row is valid until the next call.
  */
 static pg_attribute_always_inline MinimalTuple
