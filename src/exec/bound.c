@@ -8,7 +8,7 @@
  * as many rows as they read, and a GpuSort found there is shown the Limit (executor.c).
  * It looks at it when it sorts, and drops rows that are not among so many
  * while it takes them in (sort/cutoff.c): a Limit knows its counts before
- * it asks for a row, and before it has the nodes below it start again.
+ * it asks for a row, and before it makes the nodes below it start again.
  *
  * A Limit right above need not be given the rows before its OFFSET, which it drops: it counts them,
  * and goes on where it is told that it has counted to.

@@ -421,7 +421,7 @@ next_row(ExchangeState *state)
 	}
 }
 
-/* The node's ExecProcNode. */
+/* Emits the node's next row, as its ExecProcNode. */
 static TupleTableSlot *
 exec_exchange(PlanState *ps)
 {

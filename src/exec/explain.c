@@ -204,7 +204,7 @@ is_untold(const GpuSortScanState *state)
 		(state->parallel == NULL || state->sort->figures.outcome.key_bits == 0);
 }
 
-/* The ExplainCustomScan callback shows the keys always, and with ANALYZE what happened. */
+/* Shows the keys, and with ANALYZE what happened, as the ExplainCustomScan callback. */
 void
 gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {

@@ -492,7 +492,7 @@ next_row(GpuSortIngestState *state)
 	}
 }
 
-/* The source's next_batch gives a row that came up, which the sort writes if there is one. */
+/* Gives a row that came up, which the sort writes if there is one: the source's next_batch. */
 static int
 next_batch(GpuSortSource *source, GpuSortRow *rows, int n)
 {
@@ -508,7 +508,7 @@ next_batch(GpuSortSource *source, GpuSortRow *rows, int n)
 	return 1;
 }
 
-/* The source's restart makes Gather start over: all rows come up then, as there is no sort any more. */
+/* Makes Gather start over, so that all rows come up, as there is no sort any more: the source's restart. */
 static void
 restart_source(GpuSortSource *source)
 {

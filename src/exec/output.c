@@ -298,7 +298,7 @@ next_partial_range(GpuSortOutputState *state)
 		gpusort_output_finish(state);
 }
 
-/* The node's ExecProcNode in a partial plan. */
+/* Emits the node's next row in a partial plan, as its ExecProcNode. */
 static TupleTableSlot *
 exec_partial(PlanState *ps)
 {
@@ -337,7 +337,7 @@ exec_partial(PlanState *ps)
 	}
 }
 
-/* The ExecCustomScan callback. */
+/* Emits the next row, as the ExecCustomScan callback. */
 static TupleTableSlot *
 exec_output(CustomScanState *node)
 {

@@ -282,7 +282,7 @@ fit_row(GpuSortRunning *running, TupleTableSlot *row)
 	return likely(running->scan->css.ss.ps.resultopsfixed) ? row : ExecCopySlot(running->window->ss.ss_ScanTupleSlot, row);
 }
 
-/* Reads the next row of the input; NULL: there is none. */
+/* Reads the next row of the input; NULL if there is none. */
 static inline TupleTableSlot *
 read_row(GpuSortRunning *running)
 {
@@ -343,7 +343,7 @@ store_group_row(GpuSortRunning *running, TupleTableSlot *row)
 	tuplestore_puttupleslot(running->group, row);
 }
 
-/* Reads the next group of peers to its end; false: there is none. */
+/* Reads the next group of peers to its end; false if there is none. */
 static bool
 read_group(GpuSortRunning *running)
 {
@@ -407,7 +407,7 @@ exec_by_group(GpuSortRunning *running)
 	return emit(running, row, number, with_peers);
 }
 
-/* The node's ExecProcNode. */
+/* Computes the node's next row, as its ExecProcNode. */
 static TupleTableSlot *
 exec_running(PlanState *ps)
 {

@@ -32,7 +32,7 @@ init_function(FmgrInfo *function, Oid oid)
 		fmgr_info(oid, function);
 }
 
-/* The state before any row, from the catalog. */
+/* Returns the state before any row, from the catalog. */
 static GpuSortRunningValue
 initial_state(HeapTuple tuple, Oid type)
 {

@@ -52,20 +52,20 @@ typedef struct GpuSortScanState
 	struct GpuSortRunning *running;     /* a WindowAgg's right above, where what it computes is; NULL: it is not */
 	struct GpuSortWindowRanges *window; /* the same, which reads ranges with rows near them; NULL: it does not */
 
-	/* of a merge join's inner side: if it has no row, none of this one's is wanted; NULL: all are */
+	/* a merge join's inner side: if it has no row, none of this node's is wanted; NULL: all are */
 	struct GpuSortScanState *inner;
 
 	GpuSortRowStream stream;
 } GpuSortScanState;
 
-/* The node as PostgreSQL sees it. */
+/* Returns the node as PostgreSQL sees it. */
 static inline PlanState *
 gpusort_plan_state(GpuSortScanState *state)
 {
 	return &state->css.ss.ps;
 }
 
-/* The node whose rows are sorted. */
+/* Returns the node whose rows are sorted. */
 static inline PlanState *
 gpusort_child(GpuSortScanState *state)
 {

@@ -286,7 +286,7 @@ next_row(GpuSortScanState *state)
 	return row != NULL ? row : ExecClearTuple(state->rows->visible);
 }
 
-/* The ExecCustomScan callback emits the next row, an empty slot after the last; it is an error if rows are lost. */
+/* Emits the next row, an empty slot after the last, as the ExecCustomScan callback; it is an error if rows are lost. */
 TupleTableSlot *
 gpusort_stream_row(CustomScanState *node)
 {

@@ -38,7 +38,7 @@ find_window(PlanState *ps, int plan_node_id)
 	return (WindowAggState *) ps;
 }
 
-/* The window's ExecProcNode, where rows near a range are read with it, returns the range's rows alone. */
+/* Emits the next row of a range, as the window's ExecProcNode, where rows near the range are read with it. */
 static TupleTableSlot *
 exec_near(PlanState *ps)
 {
@@ -186,8 +186,8 @@ gpusort_window_ranges_follow(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, c
 }
 
 /*
- * Makes a first pass over the rows with all processes, where that is needed, in the process that has had them cut into
- * so many ranges; false, with a reason, if rows are lost.
+ * Makes a first pass over the rows with all processes, where that is needed, in the process that has cut them into so
+ * many ranges; false, with a reason, if rows are lost.
  */
 bool
 gpusort_window_ranges_lead(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, GpuSortWindowShared *shared,

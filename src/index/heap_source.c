@@ -39,7 +39,7 @@ gpusort_heap_share_init(GpuSortHeapShare *share, Relation heap)
 	share->blocks = RelationGetNumberOfBlocks(heap);
 }
 
-/* The scan's callback forms a row of a tuple's values, and keeps it. */
+/* Forms a row of a tuple's values, and keeps it, as the scan's callback. */
 static void
 keep_tuple(Relation index, ItemPointer tid, Datum *values, bool *nulls, bool alive, void *arg)
 {

@@ -56,7 +56,7 @@ struct GpuSortLevels
 	Level *lowest;      /* NULL: no tuple has come */
 	GpuSortPageWriter *writer;
 
-	/* of ranges: the leaves, and their high keys; NULL: it is all of the tree, or what is above them */
+	/* for ranges: the leaves, and their high keys; NULL: it is all of the tree, or the levels above them */
 	GpuSortRangePages *pages;
 	GpuSortPivots *pivots;
 
@@ -364,7 +364,7 @@ gpusort_levels_create_above(Relation heap, Relation index, BTScanInsert key, Blo
 	return levels;
 }
 
-/* Adds the next leaf page, whose high key is copied; NULL: it is the last. */
+/* Adds the next leaf page, whose high key is copied; NULL for the last page. */
 void
 gpusort_levels_add_leaf(GpuSortLevels *levels, IndexTuple high_key)
 {

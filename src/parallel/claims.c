@@ -134,7 +134,7 @@ find_task(GpuSortClaims *claims, bool orders, GpuSortPartsPhase done)
 }
 
 /*
- * Waits until there is something to do, and returns it.  orders: the process may have the rows sorted; done: the last
+ * Waits until there is something to do, and returns it.  orders: the process may order the rows; done: the last
  * of the phases that it has taken part in.
  */
 GpuSortClaimsTask
@@ -150,7 +150,7 @@ gpusort_claims_await_task(GpuSortClaims *claims, bool orders, GpuSortPartsPhase 
 	return task;
 }
 
-/* Leaves the order to another process, since the one that was to have the rows sorted cannot. */
+/* Leaves the order to another process, since the one that was to order the rows cannot. */
 void
 gpusort_claims_yield_order(GpuSortClaims *claims)
 {

@@ -46,7 +46,7 @@ typedef struct GpuSortClaims
 	bool sealed;               /* who has not registered has no part in the ingest */
 	bool published;            /* the ranges are there to be claimed */
 	bool whole;                /* somebody who has signed off found the end of the rows to ingest */
-	bool ordering;             /* a process has the rows sorted */
+	bool ordering;             /* a process orders the rows */
 	bool taken;                /* a process does everything alone */
 	uint32 ranges;
 	uint32 next; /* the first range that is nobody's */

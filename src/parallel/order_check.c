@@ -3,7 +3,7 @@
  * order_check.c
  *	  Verifies the order of a sort's rows in parts, by several processes.
  *
- * The process that has had the rows sorted and cut divides them into parts and begins; every process verifies the parts
+ * The process that has ordered and cut the rows divides them into parts and begins; every process verifies the parts
  * that it claims (claims.c); the one that began waits until all have been verified.  No row is emitted before, so that
  * there is a way back whatever is found.  A worker that comes late finds no part left.  What goes wrong in any process
  * is noted in the claims, and ends the work of all.
@@ -190,8 +190,8 @@ divide_all(GpuSortSortSet *set, int processes)
 }
 
 /*
- * Verifies the order of the sorts' rows where that is to be done, with so many processes, in the one that has had them
- * sorted; all rows must be there to be read.  false, with a reason, if they are out of order, or lost.
+ * Verifies the order of the sorts' rows where that is to be done, with so many processes, in the one that has ordered
+ * them; all rows must be there to be read.  false, with a reason, if they are out of order, or lost.
  */
 bool
 gpusort_order_check_lead(GpuSortSortSet *set, GpuSortClaims *claims, int processes, GpuSortFailure *failure)

@@ -4,7 +4,8 @@
  *	  A sort whose rows several processes put, and read by ranges.
  *
  * The leader and every worker put the rows of the sort's source, which are this process's part (parallel_ingest.c);
- * when all have, one process has the rows sorted and cut into ranges, and each process reads those that it claims.
+ * when all have, one process lets the service sort the rows and cut them into ranges, and each process reads those that
+ * it claims.
  * Rows that are equal in range_columns are in one range.
  *
  * Two ranges may be asked for: the current one and the next.  Within a range rows are read
@@ -32,7 +33,7 @@ typedef struct ParallelSortShared
 	bool long_rows; /* somebody has put some into the files */
 	GpuSortOrderedRows sorted;
 	GpuSortPut leader_put;  /* once the leader has left the ingest to others, if workers order */
-	GpuSortOutcome outcome; /* this and the times are for EXPLAIN in the leader, whoever has had the rows sorted */
+	GpuSortOutcome outcome; /* this and the times are for EXPLAIN in the leader, whoever has ordered the rows */
 	GpuSortTimes ms;
 	GpuSortWhole whole;                 /* ranges that workers have read to their ends; guarded by ingest.lock */
 	GpuSortParallelIngestShared ingest; /* variable length: must be last field */
@@ -84,7 +85,7 @@ gpusort_parallel_sort_refusal(const GpuSortParallelSort *own)
 	return &own->refusal;
 }
 
-/* Returns the rows of all processes, which one of them has had sorted. */
+/* Returns the rows of all processes, which one of them has ordered. */
 GpuSortOrderedRows *
 gpusort_parallel_sort_rows(const GpuSortParallelSort *own)
 {
@@ -205,7 +206,7 @@ join_ingest(GpuSortParallelSort *own, GpuSortFailure *failure)
 	return joined;
 }
 
-/* Leaves the leader's rows, which are all put, for others to have sorted; false, with a reason, if they are lost. */
+/* Leaves the leader's rows, which are all put, for others to order; false, with a reason, if they are lost. */
 static bool
 leave_to_others(GpuSortParallelSort *own, GpuSortFailure *failure)
 {
@@ -263,8 +264,8 @@ gpusort_parallel_sort_ingest(GpuSortParallelSort *own, bool workers_order, const
 }
 
 /*
- * Joins the sort, in a worker, to read it once it is sorted, or before to have it sorted; false, with a reason, if
- * that cannot be.
+ * Joins the sort, in a worker, to read it once it is sorted, or before to order it; false, with a reason, if it
+ * cannot.
  */
 bool
 gpusort_parallel_sort_join(GpuSortParallelSort *own, bool sorted, GpuSortFailure *failure)
@@ -274,7 +275,7 @@ gpusort_parallel_sort_join(GpuSortParallelSort *own, bool sorted, GpuSortFailure
 								  sorted ? &own->sorted->expected : NULL, own->shared->ingest.verified, failure);
 }
 
-/* Has the service sort the rows that all processes have put; false, with a reason, if they are lost. */
+/* Orders the rows that all processes have put: the service sorts them; false, with a reason, if they are lost. */
 bool
 gpusort_parallel_sort_order(GpuSortParallelSort *own, GpuSortFailure *failure)
 {

@@ -19,7 +19,7 @@
 
 typedef struct GpuSortParallelSort GpuSortParallelSort;
 
-/* The rows of all processes, in order and cut into ranges.  The process that has them sorted publishes this. */
+/* The rows of all processes, in order and cut into ranges.  The process that orders them publishes this. */
 typedef struct GpuSortOrderedRows
 {
 	GpuSortExpected expected;
@@ -43,7 +43,7 @@ extern void gpusort_parallel_sort_reinitialize(GpuSortParallelSort *own);
 extern void gpusort_parallel_sort_attach(GpuSortParallelSort *own, void *shared);
 extern void gpusort_parallel_sort_detach(GpuSortParallelSort *own);
 
-/* The set's: what sort_set.h says of all sorts, for one */
+/* The set's, which do for one sort what sort_set.h says of all */
 extern int gpusort_parallel_sort_range_columns(const GpuSortParallelSort *own);
 extern bool gpusort_parallel_sort_begin(GpuSortParallelSort *own, const GpuSortPrefix *prefixes, bool common_later,
 										int readers, bool workers_order, GpuSortFailure *failure);

@@ -21,8 +21,8 @@ typedef struct GpuSortParticipant
 	int processes;         /* which may read ranges, this one included */
 
 	/*
-	 * Finds out what ranges come to, before they are read; NULL: they come to nothing.  ordered: this process has had
-	 * the rows cut into so many ranges, and lets the others take part if that is needed; else it takes part.  false,
+	 * Finds out what ranges come to, before they are read; NULL: they come to nothing.  ordered: this process has cut
+	 * the rows into so many ranges, and lets the others take part if that is needed; else it takes part.  false,
 	 * with a reason, if rows are lost.
 	 */
 	bool (*total)(void *arg, bool ordered, uint32 ranges, GpuSortFailure *failure);

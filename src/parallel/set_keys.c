@@ -23,7 +23,7 @@ keys_of(const GpuSortSortSet *set, int i)
 	return gpusort_parallel_sort_sort(set->sorts[i])->keys;
 }
 
-/* A qsort comparator: by bytes, to find those that are the same. */
+/* Compares by bytes, for qsort, to find those that are the same. */
 static int
 compare_bytes(const void *a, const void *b)
 {
@@ -34,7 +34,7 @@ compare_bytes(const void *a, const void *b)
 	return order != 0 ? order : left->length - right->length;
 }
 
-/* Copies the known values of a column to known, and those of others that are not among them; false: too many. */
+/* Adds others, as far as they are not there, to the known values of a column; false if they are too many. */
 static bool
 add_known(const GpuSortColumn *column, GpuSortKnownValues *known, const GpuSortKnownValues *others)
 {
@@ -208,7 +208,7 @@ is_laid_out_alike(const GpuSortKeys *a, const GpuSortKeys *b, int i)
 }
 
 /*
- * Returns in how many leading bits of the keys, which are laid out, ranges differ; 0: there are none that all sorts
+ * Returns in how many leading bits of the keys, which are laid out, ranges differ; 0 if there are none that all sorts
  * have alike.
  */
 uint32

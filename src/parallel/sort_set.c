@@ -137,8 +137,8 @@ gpusort_sort_set_have_rows(GpuSortSortSet *set)
 }
 
 /*
- * Joins the sorts, in a worker, to have their rows sorted, which all processes have put; false, with a reason, if it
- * cannot, and another process is to do it.
+ * Joins the sorts, in a worker, to order their rows, which all processes have put; false, with a reason, if it cannot,
+ * and another process is to do it.
  */
 bool
 gpusort_sort_set_join_to_order(GpuSortSortSet *set, GpuSortFailure *failure)
@@ -154,7 +154,7 @@ gpusort_sort_set_join_to_order(GpuSortSortSet *set, GpuSortFailure *failure)
 		GpuSortState *sort = gpusort_parallel_sort_sort(set->sorts[joined]);
 		GpuSortFailure ignored;
 
-		/* Nothing is done about an error here: the process that has the rows sorted meets it, too. */
+		/* Nothing is done about an error here: the process that orders the rows meets it, too. */
 		(void) gpusort_client_leave(sort->service.client, &ignored);
 		gpusort_service_sort_release(sort);
 	}
@@ -240,8 +240,8 @@ ordered_bytes(const GpuSortParallelSort *own)
 }
 
 /*
- * Has the service sort the rows, when all processes have put theirs, and cuts them into *ranges ranges for so many
- * processes; false, with a reason, if they are lost.  Workers may read when this has returned.
+ * Orders the rows, when all processes have put theirs, and cuts them into *ranges ranges for so many processes; false,
+ * with a reason, if they are lost.  Workers may read when this has returned.
  */
 bool
 gpusort_sort_set_order(GpuSortSortSet *set, int processes, uint32 *ranges, GpuSortFailure *failure)

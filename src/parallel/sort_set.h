@@ -44,7 +44,7 @@ typedef struct GpuSortSortSet
 {
 	GpuSortParallelSort **sorts;
 	int count;
-	bool workers_order; /* workers may have the rows sorted, too, not just the leader */
+	bool workers_order; /* workers may order the rows, too, not just the leader */
 	bool bordered;      /* what is made of a range ends at its border, as pages do: few ranges are wanted */
 	bool lost;          /* rows of one sort are: what has been computed of the current range is void */
 
