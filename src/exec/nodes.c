@@ -48,11 +48,11 @@ gpusort_nodes_find(GpuSortNodes *nodes, PlanState *ps, int rescan_param)
 
 /* Begins the sorts in the service, as gpusort_sort_set_begin does, but where a row is rechecked. */
 bool
-gpusort_nodes_begin(GpuSortNodes *nodes, int readers, GpuSortFailure *failure)
+gpusort_nodes_begin(GpuSortNodes *nodes, int participants, GpuSortFailure *failure)
 {
 	if (gpusort_plan_state(nodes->nodes[0])->state->es_epq_active != NULL)
 		return gpusort_failure_set(failure, GPUSORT_REASON_RECHECK, "a row is being rechecked after a concurrent update");
-	return gpusort_sort_set_begin(&nodes->set, readers, failure);
+	return gpusort_sort_set_begin(&nodes->set, participants, failure);
 }
 
 /* Makes the children start over where these parameters have changed. */

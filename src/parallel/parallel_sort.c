@@ -157,8 +157,8 @@ gpusort_parallel_sort_attach(GpuSortParallelSort *own, void *shared)
  * common_later: the keys' common prefixes are chosen later, by whoever has rows.
  */
 bool
-gpusort_parallel_sort_begin(GpuSortParallelSort *own, const GpuSortPrefix *prefixes, bool common_later, int readers,
-							bool workers_order, GpuSortFailure *failure)
+gpusort_parallel_sort_begin(GpuSortParallelSort *own, const GpuSortPrefix *prefixes, bool common_later,
+							int participants, bool workers_order, GpuSortFailure *failure)
 {
 	GpuSortState *sort = own->sort;
 
@@ -166,7 +166,7 @@ gpusort_parallel_sort_begin(GpuSortParallelSort *own, const GpuSortPrefix *prefi
 	INSTR_TIME_SET_CURRENT(sort->begun);
 	gpusort_keys_lay_out(sort->keys, prefixes, common_later);
 	if (!gpusort_collation_check_allows(sort->keys, failure) ||
-		!gpusort_service_sort_begin_parallel(sort, readers, failure))
+		!gpusort_service_sort_begin_parallel(sort, participants, failure))
 		return false;
 	gpusort_parallel_ingest_start(&own->ingest, &sort->service.writer, sort->keys, common_later);
 	return true;

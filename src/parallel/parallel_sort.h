@@ -46,7 +46,7 @@ extern void gpusort_parallel_sort_detach(GpuSortParallelSort *own);
 /* The set's, which do for one sort what sort_set.h says of all */
 extern int gpusort_parallel_sort_range_columns(const GpuSortParallelSort *own);
 extern bool gpusort_parallel_sort_begin(GpuSortParallelSort *own, const GpuSortPrefix *prefixes, bool common_later,
-										int readers, bool workers_order, GpuSortFailure *failure);
+										int participants, bool workers_order, GpuSortFailure *failure);
 extern void gpusort_parallel_sort_refuse(GpuSortParallelSort *own, const GpuSortFailure *reason);
 extern bool gpusort_parallel_sort_ingest(GpuSortParallelSort *own, bool workers_order, const volatile bool *stop,
 										 bool *whole, GpuSortFailure *failure);

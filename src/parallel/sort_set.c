@@ -61,10 +61,10 @@ gpusort_sort_set_add(GpuSortSortSet *set, GpuSortParallelSort *sort)
 
 /*
  * Begins the sorts in the service, before workers start; false, with a reason, if that is not to be, and refuse must
- * follow.  readers: processes that will read the rows, if all that are planned start.
+ * follow.  participants: processes that will read the rows, if all that are planned start.
  */
 bool
-gpusort_sort_set_begin(GpuSortSortSet *set, int readers, GpuSortFailure *failure)
+gpusort_sort_set_begin(GpuSortSortSet *set, int participants, GpuSortFailure *failure)
 {
 	GpuSortPrefix **prefixes;
 	bool *common_later;
@@ -87,7 +87,8 @@ gpusort_sort_set_begin(GpuSortSortSet *set, int readers, GpuSortFailure *failure
 	gpusort_set_keys_choose(set, prefixes, common_later);
 	for (int i = 0; i < set->count; i++)
 	{
-		if (!gpusort_parallel_sort_begin(set->sorts[i], prefixes[i], common_later[i], readers, set->workers_order, failure))
+		if (!gpusort_parallel_sort_begin(set->sorts[i], prefixes[i], common_later[i], participants, set->workers_order,
+										 failure))
 			return false;
 	}
 	return true;

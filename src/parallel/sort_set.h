@@ -67,7 +67,7 @@ typedef struct GpuSortSortSet
 extern void gpusort_sort_set_add(GpuSortSortSet *set, GpuSortParallelSort *sort);
 
 /* The leader's */
-extern bool gpusort_sort_set_begin(GpuSortSortSet *set, int readers, GpuSortFailure *failure);
+extern bool gpusort_sort_set_begin(GpuSortSortSet *set, int participants, GpuSortFailure *failure);
 extern void gpusort_sort_set_refuse(GpuSortSortSet *set, const GpuSortFailure *failure);
 extern void gpusort_sort_set_show(GpuSortSortSet *set, uint32 range);
 extern bool gpusort_sort_set_finish(GpuSortSortSet *set, GpuSortFailure *failure);

@@ -165,7 +165,7 @@ gpusort_cutoff_create(uint32 key_words, uint64 wanted)
 	return gpusort_cutoff_join(own);
 }
 
-/* Has the process that began count together with those that join shared, which is initialized. */
+/* Lets the process that began count together with those that join; initializes shared. */
 void
 gpusort_cutoff_share(GpuSortCutoff *cutoff, GpuSortCutoffShared *shared)
 {

@@ -55,7 +55,7 @@ note_fallback(GpuSortState *sort, const GpuSortFailure *failure)
 					 : 0));
 }
 
-/* Has PostgreSQL's sort take the first rows, and what the source still has. */
+/* Feeds PostgreSQL's sort with the first rows, and with those that the source still has. */
 void
 gpusort_fallback_feed(GpuSortState *sort)
 {

@@ -138,7 +138,7 @@ create_strings(const GpuSortKeys *keys, const GpuSortColumn *column)
 	return strings;
 }
 
-/* Has known be the values of strings, which are reordered; returns false if these are too many. */
+/* Makes known the values of strings, which are reordered; returns false if these are too many. */
 static bool
 set_known(Strings *strings, GpuSortKnownValues *known)
 {

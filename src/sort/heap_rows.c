@@ -50,7 +50,7 @@ gpusort_heap_rows_create(TupleDesc all, TupleDesc visible)
 	return heap;
 }
 
-/* Has slot, a virtual one, show so many values, which stay where they are. */
+/* Makes slot, a virtual one, show so many values, which stay where they are. */
 static void
 show_values(TupleTableSlot *slot, const Datum *values, const bool *nulls, int natts)
 {
@@ -293,7 +293,7 @@ tuplesort_put_back(GpuSortRows *rows, Tuplesortstate *sort, char *row, bool numb
 	ExecClearTuple(slot);
 }
 
-/* Has all hold the next row out of the sort, without its number; false after the last. */
+/* Puts the next row out of the sort into all, without its number; false after the last. */
 static bool
 get(GpuSortHeapRows *heap, Tuplesortstate *sort, bool numbered, bool forward)
 {

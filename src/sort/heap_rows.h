@@ -43,7 +43,7 @@ extern GpuSortHeapRows *gpusort_heap_rows_create(TupleDesc all, TupleDesc visibl
 extern TupleTableSlot *gpusort_heap_rows_slot(GpuSortHeapRows *heap, const GpuSortRow *row);
 
 /*
- * Has slot, one for MinimalTuples, show a tuple that stays where it is; returns slot.
+ * Makes slot, one for MinimalTuples, show a tuple that stays where it is; returns slot.
  *
  * This is ExecStoreMinimalTuple without a call:
  * of all that is done to emit a row it would take most.

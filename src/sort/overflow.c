@@ -47,8 +47,8 @@ file_name(int process, char *name)
 }
 
 /*
- * Has the rows of several processes be in files of fileset; each process, this one too, has a number of its own
- * below 65536.  To be called before the first row is stored.
+ * Puts the rows of several processes into files of fileset; each process, this one too, has a number of its own below
+ * 65536.  It must be called before the first row is stored.
  */
 void
 gpusort_overflow_share(GpuSortOverflow *overflow, SharedFileSet *fileset, int process)

@@ -51,7 +51,7 @@
 /* So many bytes of rows are verified in one go: they are in the fastest cache still when they are read. */
 #define VERIFY_BYTES 8192
 
-/* There is no current chunk. */
+/* Drops the current chunk, if there is one. */
 static void
 drop_chunk(GpuSortReader *reader)
 {
@@ -91,7 +91,7 @@ gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, const GpuSortE
 	start(reader);
 }
 
-/* The current chunk is about to go: what is needed of it to verify the next row is kept. */
+/* Keeps what is needed of the current chunk, which is about to go, to verify the next row. */
 static void
 keep_last_key(GpuSortReader *reader)
 {
@@ -141,7 +141,7 @@ check_totals(const GpuSortReader *reader, GpuSortFailure *failure)
 	return true;
 }
 
-/* The current range, if there is one, has been read to its end. */
+/* Adds the current range, if there is one, to those that have been read to their ends. */
 static void
 note_whole_range(GpuSortReader *reader)
 {

@@ -40,7 +40,7 @@ wants_tails(const GpuSortState *sort)
 
 /* Fills in what the service is asked for, from the planner's estimates. */
 static void
-make_request(const GpuSortState *sort, int readers, GpuSortRequest *request)
+make_request(const GpuSortState *sort, int participants, GpuSortRequest *request)
 {
 	memset(request, 0, sizeof(*request));
 	request->engine = gpusort_engine;
@@ -55,7 +55,7 @@ make_request(const GpuSortState *sort, int readers, GpuSortRequest *request)
 	request->spill = gpusort_spill;
 	request->shared = sort->service.parallel;
 	if (sort->service.parallel)
-		request->readers = readers;
+		request->readers = participants;
 }
 
 /*
@@ -86,12 +86,12 @@ create_ties(GpuSortState *sort)
 }
 
 /*
- * Begins a sort in the service, and the writer that adds to it; the keys must be laid out.  readers: how many processes
- * read the rows, if all start, in a parallel sort; 0: it is not parallel.  if_checked: it is parallel only if the order
- * is to be verified.  false, with a reason, when PostgreSQL is to sort.
+ * Begins a sort in the service, and the writer that adds to it; the keys must be laid out.  participants: how many
+ * processes read the rows, if all start, in a parallel sort; 0: it is not parallel.  if_checked: it is parallel only if
+ * the order is to be verified.  false, with a reason, when PostgreSQL is to sort.
  */
 bool
-gpusort_service_sort_begin(GpuSortState *sort, int readers, bool if_checked, GpuSortFailure *failure)
+gpusort_service_sort_begin(GpuSortState *sort, int participants, bool if_checked, GpuSortFailure *failure)
 {
 	GpuSortServiceSort *service = &sort->service;
 	GpuSortFigures *figures = &sort->figures;
@@ -104,8 +104,8 @@ gpusort_service_sort_begin(GpuSortState *sort, int readers, bool if_checked, Gpu
 	figures->skipped = 0;
 	figures->verify_ms = 0;
 	service->check_order = checks_order(sort);
-	service->parallel = readers > 0 && (service->check_order || !if_checked);
-	make_request(sort, readers, &request);
+	service->parallel = participants > 0 && (service->check_order || !if_checked);
+	make_request(sort, participants, &request);
 	caller = MemoryContextSwitchTo(sort->context);
 	service->job = gpusort_shared_job_start(sort->estimated_rows);
 	service->job_callback.func = release_job_slot;
@@ -133,11 +133,11 @@ gpusort_service_sort_begin(GpuSortState *sort, int readers, bool if_checked, Gpu
 
 /* Begins a parallel sort, for sure. */
 bool
-gpusort_service_sort_begin_parallel(GpuSortState *sort, int readers, GpuSortFailure *failure)
+gpusort_service_sort_begin_parallel(GpuSortState *sort, int participants, GpuSortFailure *failure)
 {
 	sort->reason.reason = GPUSORT_REASON_NONE;
 	sort->service.reader = (GpuSortReader){0};
-	return gpusort_service_sort_begin(sort, readers, false, failure);
+	return gpusort_service_sort_begin(sort, participants, false, failure);
 }
 
 /*
@@ -200,7 +200,7 @@ gpusort_service_sort_create_check(GpuSortState *sort)
 	MemoryContextSwitchTo(caller);
 }
 
-/* The order of all rows is about to be verified. */
+/* Notes that the order of all rows is about to be verified. */
 void
 gpusort_service_sort_begin_check(GpuSortState *sort)
 {
@@ -208,7 +208,7 @@ gpusort_service_sort_begin_check(GpuSortState *sort)
 	gpusort_service_sort_show(sort, GPUSORT_PHASE_VERIFY, 0);
 }
 
-/* The order has been verified, by whatever processes. */
+/* Notes that the order has been verified, by whatever processes. */
 void
 gpusort_service_sort_note_check(GpuSortState *sort, uint64 pairs, double ms)
 {

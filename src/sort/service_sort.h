@@ -12,7 +12,7 @@
 #include "server/statistics.h"
 #include "sort/sort.h"
 
-extern bool gpusort_service_sort_begin(GpuSortState *sort, int readers, bool if_checked, GpuSortFailure *failure);
+extern bool gpusort_service_sort_begin(GpuSortState *sort, int participants, bool if_checked, GpuSortFailure *failure);
 extern bool gpusort_service_sort_wait(GpuSortState *sort, const GpuSortPut *others, uint64 first,
 									  GpuSortFailure *failure);
 extern bool gpusort_service_sort_order(GpuSortState *sort, const GpuSortPut *others, uint64 first,
@@ -28,7 +28,7 @@ extern void gpusort_service_sort_create_check(GpuSortState *sort);
 extern void gpusort_service_sort_begin_check(GpuSortState *sort);
 
 /* For a parallel sort */
-extern bool gpusort_service_sort_begin_parallel(GpuSortState *sort, int readers, GpuSortFailure *failure);
+extern bool gpusort_service_sort_begin_parallel(GpuSortState *sort, int participants, GpuSortFailure *failure);
 extern bool gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation,
 									  const GpuSortExpected *expected, bool verified, GpuSortFailure *failure);
 extern void gpusort_service_sort_open(GpuSortState *sort, const GpuSortExpected *expected, bool unreported);

@@ -195,7 +195,7 @@ gpusort_sort_put(GpuSortState *sort)
 		gpusort_fallback_feed(sort);
 }
 
-/* Has PostgreSQL sort the rows that it has. */
+/* Sorts the rows that PostgreSQL's sort has. */
 static void
 perform_native(GpuSortState *sort)
 {
@@ -259,7 +259,7 @@ gpusort_sort_complete(GpuSortState *sort, instr_time ordered, bool good, const G
 	perform_native(sort);
 }
 
-/* Has the rows sorted that were put, and waits for that: from stage INPUT to SERVICE or NATIVE. */
+/* Sorts the rows that were put, and waits for that: from stage INPUT to SERVICE or NATIVE. */
 void
 gpusort_sort_perform(GpuSortState *sort)
 {
