@@ -34,7 +34,10 @@ typedef enum GpuSortPartsPhase
 	GPUSORT_PARTS_TOTAL,  /* find out what each range comes to, for the ranges behind it */
 } GpuSortPartsPhase;
 
-/* In shared memory.  For claims.c alone, but for stop, registered once sealed, ranges once published, and failure. */
+/*
+ * In shared memory.  For claims.c alone, but for stop, registered once sealed, ranges once published, and failure once
+ * stopped.
+ */
 typedef struct GpuSortClaims
 {
 	PGPROC *leader;            /* to be woken */
