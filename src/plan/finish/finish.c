@@ -21,19 +21,11 @@
 #include "node.h"
 #include "plan/finish/junk.h"
 #include "plan/finish/partial_groups.h"
+#include "plan/finish/place.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/presorted.h"
 #include "plan/finish/ranges.h"
 #include "plan/finish/sort_nodes.h"
-
-/* Returns a number for a node that the plans did not have. */
-int
-gpusort_finish_node_id(GpuSortFinish *finish)
-{
-	if (finish->last_node_id == 0)
-		finish->last_node_id = gpusort_plan_last_node_id(finish->stmt);
-	return ++finish->last_node_id;
-}
 
 static bool
 is_ours(const Plan *plan)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * finish.h
- *	  The pass over the finished plans of a statement, and what its steps know of the place where they are.
+ *	  The pass over the finished plans of a statement.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,42 +10,9 @@
 
 #include "compat.h"
 
+#include "nodes/plannodes.h"
 #include "plan/decisions.h"
-#include "plan/finish/node_safety.h"
 
-/* A statement whose plans are finished. */
-typedef struct GpuSortFinish
-{
-	PlannedStmt *stmt;
-	bool rescannable; /* plans give the same rows, and do nothing more, when they are read again */
-	GpuSortSafety safety;
-	GpuSortDecisions *decisions; /* NULL: nobody wants the reasons */
-	int last_node_id;            /* 0: not known yet */
-} GpuSortFinish;
-
-/* A place in the plans: what is above it. */
-typedef struct GpuSortPlanPlace
-{
-	GpuSortFinish *finish;
-	const Plan *above;  /* the plan right above; NULL: there is none */
-	int processes;      /* that run the plan here */
-	const Limit *limit; /* above, which asks for the first rows alone; NULL: all are asked for */
-	bool foreign;       /* below another extension's node */
-	bool in_ranges;     /* between GpuSortOutput and the GpuSorts below it */
-	int rescan_param;   /* of the Gather, or Gather Merge, above; -1: there is none */
-
-	/* of a Gather Merge right above, why it and the Sort were not replaced together; otherwise NULL */
-	const char *merge_why_not;
-} GpuSortPlanPlace;
-
-/* What a plan that cannot run as its path said is: an error in builds that check plans. */
-#ifdef GPUSORT_CHECK_PLANS
-#define GPUSORT_BROKEN_PLAN ERROR
-#else
-#define GPUSORT_BROKEN_PLAN DEBUG1
-#endif
-
-extern int gpusort_finish_node_id(GpuSortFinish *finish);
 extern void gpusort_finish(PlannedStmt *stmt, bool rescannable, GpuSortDecisions *decisions);
 
 #endif /* GPUSORT_FINISH_H */

@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "plan/finish/finish.h"
+#include "plan/finish/place.h"
 
 extern void gpusort_junk_remove_of_subquery(GpuSortFinish *finish, SubqueryScan *scan);
 extern void gpusort_junk_remove(GpuSortFinish *finish, Plan *plan);

@@ -11,7 +11,7 @@
 #include "compat.h"
 
 #include "node.h"
-#include "plan/finish/finish.h"
+#include "plan/finish/place.h"
 
 extern bool gpusort_mode_by_counts(GpuSortFinish *finish, Agg *agg, Plan *below, const GpuSortPlanInfo *info);
 

@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "plan/finish/finish.h"
+#include "plan/finish/place.h"
 
 extern void gpusort_partial_groups_settle(GpuSortFinish *finish, Agg *agg);
 

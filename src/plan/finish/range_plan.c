@@ -555,8 +555,8 @@ gpusort_range_key_types(const GpuSortRangePlan *ranges)
 
 /*
  * Says whether a plan may run range by range in parallel processes, partial: as a partial plan does, whose rows have no
- * order over all; if so, *ranges says how, and safety's used_params has the initPlans' parameters that it needs.  Else why_not there says why, as the
- * rest of a sentence; NULL if nobody would expect it to.
+ * order over all.  If so, *ranges says how.  Otherwise safety's why_not says why, as the rest of a sentence; NULL if
+ * nobody would expect it to.
  */
 bool
 gpusort_range_plan_find(const Plan *plan, bool partial, GpuSortSafety *safety, GpuSortRangePlan *ranges)

@@ -10,8 +10,8 @@
  * An aggregate of all rows that is put together from those of ranges gets its two Aggs here (combine.c): below
  * GpuSortOutput stands a node for that of each range.
  *
- * Should range_plan.c find that a plan cannot run range by range, though its path could, the GpuSorts get no such column,
- * and at run time one process does it all.  Builds that check plans raise an error.
+ * Should range_plan.c find that a plan cannot run range by range, though its path could, the GpuSorts get no such
+ * column, and at run time one process does it all.  Builds that check plans raise an error.
  *
  * Where one process runs what is above a sort whose rows several take in, the reason is told here.
  *
@@ -39,8 +39,8 @@ static const char *const why_alone[] = {
 };
 
 /*
- * Tells the GpuSorts below a GpuSortOutput which ranges there are, and it what it has to know of them: by the plan below
- * it that runs range by range.
+ * Tells the GpuSorts below a GpuSortOutput which ranges there are, and it what it has to know of them: by the plan
+ * below it that runs range by range.
  */
 static void
 settle(GpuSortFinish *finish, CustomScan *output, const Plan *plan, GpuSortOutputInfo info)

@@ -5,13 +5,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_RANGES_H
-#define GPUSORT_RANGES_H
+#ifndef GPUSORT_PLAN_RANGES_H
+#define GPUSORT_PLAN_RANGES_H
 
 #include "compat.h"
 
 #include "nodes/extensible.h"
-#include "plan/finish/finish.h"
+#include "plan/finish/place.h"
 
 extern void gpusort_ranges_settle_partial(const GpuSortPlanPlace *place, CustomScan *output);
 extern Plan **gpusort_ranges_part_below(Plan *plan);
@@ -20,4 +20,4 @@ extern void gpusort_ranges_settle_aggregate(GpuSortFinish *finish, Agg *agg);
 extern void gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange);
 extern void gpusort_ranges_tell_alone(const GpuSortPlanPlace *place, const Plan *plan);
 
-#endif /* GPUSORT_RANGES_H */
+#endif /* GPUSORT_PLAN_RANGES_H */

@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "plan/finish/finish.h"
+#include "plan/finish/place.h"
 
 extern void gpusort_sort_node_replace(GpuSortPlanPlace *place, Plan **link);
 extern void gpusort_merge_join_drop_material(MergeJoin *join);

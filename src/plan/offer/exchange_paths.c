@@ -251,6 +251,21 @@ with_first_rows(PlannerInfo *root, const LimitPath *path)
 	return (Path *) create_sort_path(root, sort->parent, part, sort->pathkeys, -1);
 }
 
+/* Notes why one process runs what is above the GpuSorts below a path. */
+static void
+note_alone(Path *path, GpuSortAlone alone)
+{
+	GpuSortPathChildren children = gpusort_path_children(path);
+
+	if (gpusort_path_is_sort(path))
+		((GpuSortPath *) path)->alone = alone;
+	for (int i = 0; i < 2; i++)
+	{
+		if (children.links[i] != NULL)
+			note_alone(*children.links[i], alone);
+	}
+}
+
 /* Returns true if a path is the inner side of a merge join that goes back in its rows, which GpuSortExchange cannot. */
 static bool
 is_marked(const Path *path, int link)
@@ -289,7 +304,7 @@ with_exchanges(PlannerInfo *root, Path *path)
 		if (first_rows != NULL)
 			taken = first_rows;
 		else if (child != NULL && is_marked(path, i) && is_top(child))
-			gpusort_path_note_alone(child, GPUSORT_ALONE_MARKED);
+			note_alone(child, GPUSORT_ALONE_MARKED);
 		else if (child != NULL)
 			taken = with_exchanges(below, child);
 		if (taken == child)
@@ -321,8 +336,8 @@ with_exchanges(PlannerInfo *root, Path *path)
 }
 
 /*
- * Returns a path with GpuSortExchange above what runs by ranges, as gpusort_path_note_ranges has noted right before: the
- * same path, if nothing does.
+ * Returns a path with GpuSortExchange above what runs by ranges, as gpusort_path_note_ranges has noted right before:
+ * the same path, if nothing does.
  */
 Path *
 gpusort_with_exchanges(PlannerInfo *root, Path *path)

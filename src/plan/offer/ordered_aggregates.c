@@ -17,9 +17,9 @@
  * sorted by the columns of GROUP BY, if there are any, and then by the aggregates'.  As paths these give the right
  * answer as they are, with Aggs that sort, though nothing is left to be sorted.  What is gained comes later:
  * presorted.c takes ORDER BY and DISTINCT out of the aggregates of the finished plan, Unique and Agg run in all
- * processes (exchange_paths.c), percentiles, and where another row would stand, are read by the numbers of their rows when the
- * plan is run, and for mode() the rows of each value are counted (mode.c).  Percentiles and mode() of groups, or beside
- * others, sort all the same, but rows that are in order, which takes a third of the time.  rank() and its like of
+ * processes (exchange_paths.c), percentiles, and where another row would stand, are read by the numbers of their rows
+ * when the plan is run, and for mode() the rows of each value are counted (mode.c).  Percentiles and mode() of groups,
+ * or beside others, sort all the same, but rows that are in order, which takes a third of the time.  rank() and its like of
  * groups, or beside others, count the rows before another one, if that is constant, in whatever order they come, and
  * dense_rank() the first ones of their values, as DISTINCT has them.
  *

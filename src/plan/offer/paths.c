@@ -30,7 +30,6 @@
 #include "optimizer/paths.h"
 #include "plan/admission.h"
 #include "plan/model/shape.h"
-#include "plan/offer/path_tree.h"
 
 /*
  * Returns the columns of the plan below, for a node that passes its rows on.  setrefs.c looks for each of them in the
@@ -243,7 +242,7 @@ gpusort_path_over(const Path *path, Path *input)
 	return &copy->custom.path;
 }
 
-/* Returns a GpuSort of the same rows whose parts processes take in, each of its own of a partial path, and read by ranges. */
+/* Returns a GpuSort of the same rows, of which each process takes its part in, of a partial path, and which all read. */
 Path *
 gpusort_path_in_ranges(const Path *path, Path *partial)
 {
@@ -255,21 +254,6 @@ gpusort_path_in_ranges(const Path *path, Path *partial)
 	copy->gathered = false;
 	copy->shared = true;
 	return &copy->custom.path;
-}
-
-/* Notes why one process runs what is above the GpuSorts below a path. */
-void
-gpusort_path_note_alone(Path *path, GpuSortAlone alone)
-{
-	GpuSortPathChildren children = gpusort_path_children(path);
-
-	if (gpusort_path_is_sort(path))
-		((GpuSortPath *) path)->alone = alone;
-	for (int i = 0; i < 2; i++)
-	{
-		if (children.links[i] != NULL)
-			gpusort_path_note_alone(*children.links[i], alone);
-	}
 }
 
 /*

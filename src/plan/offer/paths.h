@@ -47,7 +47,6 @@ extern bool gpusort_path_is_sort(const Path *path);
 extern Path *gpusort_path_input(const Path *path);
 extern Path *gpusort_path_over(const Path *path, Path *input);
 extern Path *gpusort_path_in_ranges(const Path *path, Path *partial);
-extern void gpusort_path_note_alone(Path *path, GpuSortAlone alone);
 extern Path *gpusort_partial_of(const Path *path);
 extern Path *gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys);
 extern int gpusort_count_columns(List *exprs, const EquivalenceMember *member);

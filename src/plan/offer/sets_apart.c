@@ -5,8 +5,9 @@
  *
  * PostgreSQL computes all sets in one process: by hash tables, or of rows that are sorted, once more for each set that
  * does not begin like the one before.  But each set alone is a GROUP BY, whose groups all processes make of ranges of
- * sorted rows (exchange_paths.c).  So those with the most groups, one, two or more of them, are offered apart, and the rest, if
- * there are others, beside them: of groups that processes make (partial_sets.c), or the empty set alone (rollup.c).
+ * sorted rows (exchange_paths.c).  So those with the most groups, one, two or more of them, are offered apart, and the
+ * rest, if there are others, beside them: of groups that processes make (partial_sets.c), or the empty set alone
+ * (rollup.c).
  * CUBE (many, many2):
  *
  *	  Append
