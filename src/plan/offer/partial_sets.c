@@ -136,7 +136,7 @@ read_groups(PlannerInfo *root, GroupingSetsPath *path, Path *partial, double row
 	return true;
 }
 
-/* Returns a path of PostgreSQL's, of grouping sets over a Gather, over groups that processes make; NULL: it cannot be. */
+/* Returns a path of PostgreSQL's with grouping sets over a Gather, over processes' groups; NULL: it cannot be. */
 Path *
 gpusort_sets_of_groups_path(PlannerInfo *root, const Path *path)
 {

@@ -242,7 +242,7 @@ gpusort_path_over(const Path *path, Path *input)
 	return &copy->custom.path;
 }
 
-/* Returns a GpuSort of the same rows, of which each process takes its part in, of a partial path, and which all read. */
+/* Returns a GpuSort of the same rows, of which each process takes its part in, from partial, and all read ranges. */
 Path *
 gpusort_path_in_ranges(const Path *path, Path *partial)
 {
