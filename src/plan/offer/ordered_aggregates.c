@@ -20,7 +20,8 @@
  * processes (exchange_paths.c), percentiles, and where another row would stand, are read by the numbers of their rows
  * when the plan is run, and for mode() the rows of each value are counted (mode.c).  Percentiles and mode() of groups,
  * or beside others, sort all the same, but rows that are in order, which takes a third of the time.  rank() and its
- * like of groups, or beside others, count the rows before another one, if that is constant, in whatever order they come, and
+ * like of groups, or beside others, count the rows before another one, if that is constant, in whatever order they
+ * come, and
  * dense_rank() the first ones of their values, as DISTINCT has them.
  *
  * Other aggregates may be there, too, if the order of rows is nothing to them: then all rows are needed.  Of aggregates
