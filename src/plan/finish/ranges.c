@@ -165,6 +165,7 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 {
 	Gather *gather = (Gather *) outerPlan(exchange);
 	CustomScan *output = (CustomScan *) outerPlan(gather);
+	const Plan *plan;
 	ListCell *cell;
 
 	if (gpusort_plan_is(outerPlan(output), &gpusort_groups_scan_methods))
@@ -178,7 +179,10 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 			OUTER_VAR, list_nth_node(TargetEntry, output->scan.plan.targetlist, entry->resno - 1));
 	}
 	gpusort_plan_refer_to_child(exchange);
-	settle(finish, output, outerPlan(output), (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .window = -1});
+	plan = outerPlan(output);
+	if (IsA(plan, Limit))
+		plan = outerPlan(outerPlan(plan)); /* the first rows of each range, by another order */
+	settle(finish, output, plan, (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .window = -1});
 }
 
 /* The GpuSortPlanCallback of the next function. */
