@@ -114,6 +114,48 @@ gpusort_joins_range_keys(const MergePath *path, const PathKey *outer, const Path
 		OidIsValid(gpusort_common_key_type(outer->pk_opfamily, first_type(outer), first_type(inner)));
 }
 
+/* Returns true if rows of a join have the outer (or inner) side's columns as they were. */
+bool
+gpusort_join_keeps_side(JoinType type, bool outer)
+{
+	switch (type)
+	{
+		case JOIN_INNER:
+			return true;
+		case JOIN_LEFT:
+		case JOIN_SEMI:
+		case JOIN_ANTI:
+			return outer;
+		case JOIN_RIGHT:
+			return !outer;
+		default:
+			return false;
+	}
+}
+
+/* Returns a key that nothing is equal to, in the place of one that says nothing any more. */
+PathKey *
+gpusort_unknown_key(const PathKey *key)
+{
+	PathKey *unknown = makeNode(PathKey);
+
+	*unknown = *key;
+	unknown->pk_eclass = makeNode(EquivalenceClass);
+	return unknown;
+}
+
+/*
+ * Returns the key by whose values the rows of a merge join are shared out, as those of its sides are: one that nothing is
+ * equal to, where the join makes both sides' columns NULL.
+ */
+const PathKey *
+gpusort_joined_range_key(const MergePath *path, const PathKey *outer, const PathKey *inner)
+{
+	if (gpusort_join_keeps_side(path->jpath.jointype, true))
+		return outer;
+	return gpusort_join_keeps_side(path->jpath.jointype, false) ? inner : gpusort_unknown_key(outer);
+}
+
 /* --- WindowAgg --- */
 
 static GpuSortGrouping

@@ -67,6 +67,9 @@ extern bool gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, 
 extern GpuSortWindowNeeds gpusort_window_path_needs(const WindowAggPath *path);
 extern bool gpusort_window_path_may_go_on(PlannerInfo *root, const WindowAggPath *path, const PathKey *key);
 extern bool gpusort_key_parts_both_sides(const PathKey *key);
+extern bool gpusort_join_keeps_side(JoinType type, bool outer);
+extern PathKey *gpusort_unknown_key(const PathKey *key);
+extern const PathKey *gpusort_joined_range_key(const MergePath *path, const PathKey *outer, const PathKey *inner);
 extern bool gpusort_joins_range_keys(const MergePath *path, const PathKey *outer, const PathKey *inner);
 
 #endif /* GPUSORT_NODE_KINDS_H */

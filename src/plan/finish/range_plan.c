@@ -357,25 +357,6 @@ joins_column(const MergeJoin *join, int i, const GpuSortRangeColumn *outer, cons
 		get_op_opfamily_strategy(clause->opno, outer->opfamily) == BTEqualStrategyNumber;
 }
 
-/* Returns true if rows of a join have the outer (or inner) side's columns as they were. */
-static bool
-keeps_side(JoinType type, bool outer)
-{
-	switch (type)
-	{
-		case JOIN_INNER:
-			return true;
-		case JOIN_LEFT:
-		case JOIN_SEMI:
-		case JOIN_ANTI:
-			return outer;
-		case JOIN_RIGHT:
-			return !outer;
-		default:
-			return false;
-	}
-}
-
 /* Finds out about both inputs of a node, which reads them in order; else why_not says why they are none to be cut. */
 static bool
 find_sides(const Plan *plan, const char *why_not, GpuSortSafety *safety, GpuSortRangePlan *outer,
@@ -422,8 +403,8 @@ join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *rang
 		List *tlist = join->join.plan.targetlist;
 		GpuSortRangeColumn *column = &ranges->columns[i];
 
-		column->attnos = keeps_side(join->join.jointype, true) ? follow_column(tlist, OUTER_VAR, column->attnos) : NULL;
-		if (keeps_side(join->join.jointype, false))
+		column->attnos = gpusort_join_keeps_side(join->join.jointype, true) ? follow_column(tlist, OUTER_VAR, column->attnos) : NULL;
+		if (gpusort_join_keeps_side(join->join.jointype, false))
 			column->attnos = bms_add_members(column->attnos, follow_column(tlist, INNER_VAR, inner.columns[i].attnos));
 	}
 	return true;

@@ -361,6 +361,7 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	GpuSortShape shape = {.kind = GPUSORT_NODE_MERGE_JOIN,
 						  .rows_out = path->jpath.path.rows * outer_factor * inner_factor};
 	bool same_keys = gpusort_joins_range_keys(path, outer.range_key, inner.range_key);
+	GpuSortParts joined;
 
 	if (keys != NIL)
 		shape.comparison = gpusort_string_factor(linitial_node(PathKey, keys));
@@ -370,7 +371,10 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	shape.inner_rows = inner.rows *= inner_factor;
 	outer.above += gpusort_path_native_sort_time(estimate->root, path->outersortkeys, outer_path, outer.rows, -1);
 	inner.above += gpusort_path_native_sort_time(estimate->root, path->innersortkeys, inner_path, inner.rows, -1);
-	return both_sides_time(estimate, &path->jpath.path, outer, &inner, gpusort_node_time(&shape), same_keys);
+	joined = both_sides_time(estimate, &path->jpath.path, outer, &inner, gpusort_node_time(&shape), same_keys);
+	if (joined.range_key != NULL)
+		joined.range_key = gpusort_joined_range_key(path, outer.range_key, inner.range_key);
+	return joined;
 }
 
 static GpuSortParts
@@ -640,14 +644,8 @@ key_outside(PlannerInfo *root, const SubqueryScanPath *path, const PathKey *key)
 {
 	List *keys = convert_subquery_pathkeys(root, path->path.parent, list_make1((void *) key),
 										   make_tlist_from_pathtarget(path->subpath->pathtarget));
-	PathKey *unknown;
 
-	if (keys != NIL)
-		return linitial_node(PathKey, keys);
-	unknown = makeNode(PathKey);
-	*unknown = *key;
-	unknown->pk_eclass = makeNode(EquivalenceClass);
-	return unknown;
+	return keys != NIL ? linitial_node(PathKey, keys) : gpusort_unknown_key(key);
 }
 
 static GpuSortParts

@@ -57,7 +57,10 @@ join_ranges(Ranges *ranges, const MergePath *path)
 		!find_ranges(&inner, path->jpath.innerjoinpath))
 		return false;
 	ranges->workers = Max(ranges->workers, inner.workers);
-	return gpusort_joins_range_keys(path, ranges->key, inner.key);
+	if (!gpusort_joins_range_keys(path, ranges->key, inner.key))
+		return false;
+	ranges->key = gpusort_joined_range_key(path, ranges->key, inner.key);
+	return true;
 }
 
 static bool
