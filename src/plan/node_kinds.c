@@ -145,8 +145,8 @@ gpusort_unknown_key(const PathKey *key)
 }
 
 /*
- * Returns the key by whose values the rows of a merge join are shared out, as those of its sides are: one that nothing is
- * equal to, where the join makes both sides' columns NULL.
+ * Returns the key by whose values the rows of a merge join are shared out, as those of its sides are: one that nothing
+ * is equal to, where the join makes both sides' columns NULL.
  */
 const PathKey *
 gpusort_joined_range_key(const MergePath *path, const PathKey *outer, const PathKey *inner)

@@ -403,7 +403,9 @@ join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *rang
 		List *tlist = join->join.plan.targetlist;
 		GpuSortRangeColumn *column = &ranges->columns[i];
 
-		column->attnos = gpusort_join_keeps_side(join->join.jointype, true) ? follow_column(tlist, OUTER_VAR, column->attnos) : NULL;
+		column->attnos = gpusort_join_keeps_side(join->join.jointype, true)
+			? follow_column(tlist, OUTER_VAR, column->attnos)
+			: NULL;
 		if (gpusort_join_keeps_side(join->join.jointype, false))
 			column->attnos = bms_add_members(column->attnos, follow_column(tlist, INNER_VAR, inner.columns[i].attnos));
 	}
