@@ -125,7 +125,7 @@ INSERT INTO lift.plan (shape, query) VALUES
 	('GpuSortExchange(Gather(GpuSortOutput(Subquery Scan(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY a ORDER BY b, id) AS r FROM lift.l) s WHERE r = 1'),
 	('Limit(GpuSortExchange(Gather(GpuSortOutput(Subquery Scan(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY a ORDER BY b, id) AS r FROM lift.l) s WHERE r = 1 LIMIT 5'),
 	('Agg(GpuSortExchange(Gather(GpuSortOutput(Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT max(s), min(s), sum(s), max(t), min(f) FROM (SELECT t, f, sum(b::numeric / 7) OVER (ORDER BY b, id) AS s FROM lift.l) w'),
-	('Agg(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT max(s), sum(f::float8) FROM (SELECT f, sum(b) OVER (ORDER BY b, id) AS s FROM lift.l) w'),
+	('Agg(GpuSortExchange(Gather(GpuSortOutput(Subquery Scan(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT max(s), sum(f::float8) FROM (SELECT f, sum(b) OVER (ORDER BY b, id) AS s FROM lift.l) w'),
 	('Agg(GpuSortExchange(Gather(GpuSortOutput(Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT min(v), max(v), min(z), max(z), max(r) FROM (SELECT v, z, row_number() OVER (ORDER BY id) AS r FROM lift.alike) w'),
 	('Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan)))))))))', 'SELECT b, count(DISTINCT id) + sum(0.5::float8) AS n FROM lift.l GROUP BY b ORDER BY n DESC, b LIMIT 7'),
 	('Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan)))))))))', 'SELECT b, count(DISTINCT id) + sum(0.5::float8) AS n FROM lift.l GROUP BY b ORDER BY n, b OFFSET 9 LIMIT 5'),
@@ -301,4 +301,21 @@ SELECT is(lift.forced_sorted_digest(format(query, expression)), lift.native_sort
 ORDER BY expression COLLATE "C", query COLLATE "C";
 SELECT matches(lift.shape('SELECT x.id, y.id FROM lift.l x JOIN lift.r y ON x.a = y.a AND y.id = (SELECT min(c.id) FROM lift.r c WHERE c.a = x.a)'), 'SubPlan',
 			   'there is a subplan that workers do not have');
+
+-- Joins of what comes in ranges, whose clauses name either side first
+SET enable_hashjoin = on;
+CREATE TABLE lift.names AS SELECT i AS a, i % 3 AS name FROM generate_series(0, 400) i;
+ANALYZE lift.names;
+CREATE TABLE lift.joined AS SELECT settings, clause, side, format(side, clause) AS query FROM unnest(ARRAY[
+	'w.a = n.a', 'n.a = w.a', 'n.a = w.a AND w.r > n.name', 'w.a > n.a AND n.a = w.r']) clause, unnest(ARRAY[
+	'SELECT w.id, w.r, n.name FROM (SELECT id, a, row_number() OVER (PARTITION BY a ORDER BY b, id) AS r FROM lift.l) w JOIN lift.names n ON %s',
+	'SELECT n.a, w.r, n.name FROM lift.names n LEFT JOIN (SELECT a, count(DISTINCT b)::int AS r FROM lift.l GROUP BY a) w ON %s',
+	'SELECT w.id, w.r FROM (SELECT a AS id, a, count(DISTINCT b)::int AS r FROM lift.l GROUP BY a) w WHERE EXISTS (SELECT FROM lift.names n WHERE %s)']) side,
+	unnest(ARRAY['enable_hashjoin', 'enable_mergejoin', 'enable_nestloop']) settings;
+CREATE FUNCTION lift.by_join(setting text, query text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config(join_setting, (join_setting = setting)::text, true) FROM unnest(ARRAY['enable_hashjoin', 'enable_mergejoin', 'enable_nestloop']) join_setting;
+	RETURN CASE WHEN lift.forced_sorted_digest(query) = lift.native_sorted_digest(query) THEN 'same' ELSE 'other rows' END;
+END $$;
+SELECT is(lift.by_join(settings, query), 'same', settings || ': ' || query) FROM lift.joined ORDER BY settings COLLATE "C", query COLLATE "C";
 SELECT * FROM finish();

@@ -25,6 +25,7 @@
 #include "plan/finish/range_plan.h"
 #include "nodes/bitmapset.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "plan/offer/paths.h"
 
 static const char *const why_alone[] = {
@@ -137,6 +138,52 @@ gpusort_ranges_put_part(GpuSortFinish *finish, Agg *agg, Plan *part, const Plan 
 		   (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .window = -1});
 }
 
+/* Returns true if a subquery's scan gives some of its columns, as they are. */
+static bool
+picks_columns(const SubqueryScan *scan)
+{
+	ListCell *cell;
+
+	foreach(cell, scan->scan.plan.targetlist)
+	{
+		const Var *var = (const Var *) lfirst_node(TargetEntry, cell)->expr;
+
+		if (!IsA(var, Var) || var->varno != scan->scan.scanrelid || var->varattno <= 0)
+			return false;
+	}
+	return scan->scan.plan.qual == NIL && scan->scan.plan.initPlan == NIL;
+}
+
+/* The expression with columns of a subquery's plan in the place of those of its scan. */
+static Node *
+pick_mutator(Node *node, void *arg)
+{
+	const SubqueryScan *scan = arg;
+	Var *var;
+
+	if (node == NULL)
+		return NULL;
+	if (!IsA(node, Var))
+		return expression_tree_mutator(node, pick_mutator, arg);
+	var = copyObject((Var *) node);
+	var->varattno =
+		((const Var *) list_nth_node(TargetEntry, scan->scan.plan.targetlist, var->varattno - 1)->expr)->varattno;
+	return (Node *) var;
+}
+
+/* Makes a part of an aggregate read the rows of a plan: of a subquery that only picks columns its own. */
+static void
+read_rows(Agg *part, Plan *rows)
+{
+	if (IsA(rows, SubqueryScan) && picks_columns((SubqueryScan *) rows))
+	{
+		part->plan.targetlist = (List *) pick_mutator((Node *) part->plan.targetlist, rows);
+		rows = ((SubqueryScan *) rows)->subplan;
+	}
+	outerPlan(part) = rows;
+	add_params(&part->plan, rows->extParam);
+}
+
 /* Makes the part of an aggregate that each range has, where that is to be and has not been made yet. */
 void
 gpusort_ranges_settle_aggregate(GpuSortFinish *finish, Agg *agg)
@@ -153,10 +200,9 @@ gpusort_ranges_settle_aggregate(GpuSortFinish *finish, Agg *agg)
 		return;
 	}
 	part = gpusort_combine_split(agg, gpusort_finish_node_id(finish));
-	outerPlan(part) = *below;
-	add_params(&part->plan, (*below)->extParam);
+	read_rows(part, *below);
 	part->plan.parallel_safe = true;
-	gpusort_ranges_put_part(finish, agg, &part->plan, *below);
+	gpusort_ranges_put_part(finish, agg, &part->plan, outerPlan(part));
 }
 
 /* Settles a GpuSortExchange.  To be called when all else below it is settled. */

@@ -95,8 +95,8 @@ inputs_cost_less(const Path *path, double cost)
 }
 
 /*
- * What a path takes before its GpuSorts begin: others' work, which the model does not have to know well.  Where
- * PostgreSQL has the same workers, these are part of that (merged).
+ * What a path takes before its GpuSorts, or processes' groups, begin: others' work, which the model does not have to
+ * know well.  Where PostgreSQL has the same workers, these are part of that (merged).
  */
 static double
 input_time(PlannerInfo *root, const Path *path, bool merged)
@@ -113,6 +113,9 @@ input_time(PlannerInfo *root, const Path *path, bool merged)
 		time = gpusort_path_time(root, sort->input, -1, &gpusort_as_estimated);
 		return merged && sort->gathered ? time * gpusort_crowd(workers) + gpusort_start_time(workers) : time;
 	}
+	if (gpusort_path_is_groups(path))
+		return gpusort_path_time(root, child, -1, &gpusort_as_estimated) * gpusort_crowd(path->parallel_workers) +
+			gpusort_start_time(path->parallel_workers);
 	if (child != NULL)
 		return input_time(IsA(path, SubqueryScanPath) ? path->parent->subroot : root, child, merged);
 	children = gpusort_path_children((Path *) path);

@@ -495,8 +495,8 @@ gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers
 
 /*
  * Returns a path of GpuSortExchange for what so many workers do in ranges of sorted rows, over sorts in ranges; all are
- * rows like those of whole, in its order and at its cost.  It belongs to no relation, whose conditions are evaluated
- * below.
+ * rows like those of whole, in its order and at its cost.  What is below it belongs to no relation, whose conditions
+ * would be evaluated again.
  */
 Path *
 gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int workers)
@@ -510,6 +510,7 @@ gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int wor
 	gather->startup_cost = whole->startup_cost;
 	gather->total_cost = whole->total_cost;
 	fill_partial_path(path, rel, gather, 0, &exchange_path_methods);
+	path->path.parent = whole->parent; /* by whose relations joins tell their sides */
 	path->path.parallel_safe = false;
 	path->path.rows = whole->rows;
 	path->path.pathkeys = whole->pathkeys;
