@@ -36,6 +36,8 @@
 /* Bytes of a value of any length, where nothing is known of its column. */
 #define UNKNOWN_WIDTH 32
 
+#define TIME(constant) gpusort_constant(GPUSORT_TIME_##constant, false)
+
 /* Finds the operator that an index's key column number i, from 0, is sorted by; false if it is not that alone. */
 static bool
 find_operator(Relation index, int i, GpuSortColumn *column)
@@ -190,11 +192,11 @@ is_legal(Relation heap, Relation index, const IndexInfo *info, const char **why_
 static double
 native_time(const GpuSortTime *time, double rows, double processes)
 {
-	const double comparison = NATIVE_SORT_TIME * GPUSORT_TIME(COMPARISON) * time->string_factor;
-	const double sort = comparison * log2(Max(rows / processes, 2)) * (time->in_order ? GPUSORT_TIME(IN_ORDER) : 1);
+	const double comparison = NATIVE_SORT_TIME * TIME(COMPARISON) * time->string_factor;
+	const double sort = comparison * log2(Max(rows / processes, 2)) * (time->in_order ? TIME(IN_ORDER) : 1);
 	const double merge = comparison * log2(processes);
 
-	return rows * (sort / processes + merge + GPUSORT_TIME(SORT_EMIT_ROW) + GPUSORT_TIME(LOAD_ROW));
+	return rows * (sort / processes + merge + TIME(SORT_EMIT_ROW) + TIME(LOAD_ROW));
 }
 
 /* Returns the same for ours. */
@@ -202,7 +204,7 @@ static double
 own_time(const GpuSortTime *time, double rows, double processes)
 {
 	return time->setup +
-		rows * ((time->ingest + time->compare + time->emit + GPUSORT_TIME(LOAD_SORTED_ROW)) / processes + time->order);
+		rows * ((time->ingest + time->compare + time->emit + TIME(LOAD_SORTED_ROW)) / processes + time->order);
 }
 
 /* Returns true if our build as a whole is faster by the margin. */
@@ -210,9 +212,9 @@ static bool
 is_faster(const GpuSortTime *time, double rows, int workers)
 {
 	const double processes = (workers + 1) / gpusort_crowd(workers);
-	const double scan = rows * GPUSORT_TIME(FORM_ROW) / processes;
+	const double scan = rows * TIME(FORM_ROW) / processes;
 
-	return scan + native_time(time, rows, processes) > GPUSORT_TIME(MARGIN) * (scan + own_time(time, rows, processes));
+	return scan + native_time(time, rows, processes) > GPUSORT_MARGIN * (scan + own_time(time, rows, processes));
 }
 
 /*

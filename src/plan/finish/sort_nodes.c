@@ -102,7 +102,7 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 							"it is used where %.1f times its time and %.2f ms are less)%s",
 							times.ours / 1e6, times.native / 1e6,
 							times.totals.first_rows ? " for the rows that LIMIT asks for" : "",
-							GPUSORT_TIME(MARGIN), gpusort_least_gain(true) / 1e6,
+							GPUSORT_MARGIN, gpusort_least_gain(true) / 1e6,
 							times.totals.ties <= times.ours / 2 ? ""
 								: admission.first == GPUSORT_ENCODE_ABBREVIATION
 								? ", as the abbreviated keys tell too few of the values apart"

@@ -19,7 +19,6 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_SETUP,      /* before the first row: the service's answer, the first chunk */
 	GPUSORT_TIME_FIRST_USE,  /* a connection's first sort maps the staging pool */
 	GPUSORT_TIME_INGEST_ROW, /* in each process that has a part of the rows */
-	GPUSORT_TIME_DROPPED,    /* of that, of a row that LIMIT does not ask for: a part; its key is made, no more */
 	GPUSORT_TIME_ORDER_ROW,  /* all wait for it */
 	GPUSORT_TIME_EMIT_ROW,   /* in the process that reads it */
 	GPUSORT_TIME_VERIFY_ROW, /* compared with the one before it, where a collation of the C library's is verified */
@@ -28,8 +27,8 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_DISK_PAGE,  /* of a run in a file: written, and read */
 
 	/* PostgreSQL's sort */
-	GPUSORT_TIME_COMPARISON, /* of two rows by a number: rows * log2(rows) where all are sorted, one a row to merge */
-	GPUSORT_TIME_STRING,     /* a string takes so many times as long: "C"; and a value that fits no register, at least */
+	GPUSORT_TIME_COMPARISON, /* of two rows by a number, where all rows are sorted: rows * log2(rows) of them */
+	GPUSORT_TIME_STRING,     /* a string takes so many times as long: "C" */
 	GPUSORT_TIME_STRING_ICU,
 	GPUSORT_TIME_STRING_LIBC,
 	GPUSORT_TIME_PARTS,         /* likewise a value that is made of others */
@@ -38,7 +37,6 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_SORT_PAGE,     /* of a run, written or read */
 	GPUSORT_TIME_HEAP_ROW,      /* compared with the last of the first rows, of which there is a heap */
 	GPUSORT_TIME_HEAP_LEVEL,    /* that a row sinks in the heap */
-	GPUSORT_TIME_HEAP_STRING,   /* strings there, without abbreviated keys: so much longer than where all are sorted */
 	GPUSORT_TIME_SORT_EMIT_ROW, /* out of PostgreSQL's sort */
 
 	/* parallel plans */
@@ -47,33 +45,38 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_GATHER_ROW,   /* through a worker's queue to the leader */
 	GPUSORT_TIME_MERGE_ROW,    /* the same, by Gather Merge */
 	GPUSORT_TIME_RANGES,       /* a process that reads ranges, before its first row and after its last */
-	GPUSORT_TIME_EXCHANGE_ROW, /* of GATHER_ROW in the leader, where rows come by range; the rest in who makes them */
-	GPUSORT_TIME_SHARED,       /* work that processes share is divided by their number times this */
+	GPUSORT_TIME_EXCHANGE_ROW, /* in the leader */
+	GPUSORT_TIME_EXCHANGE_PUT, /* in the process that makes the row */
 
 	/* rows and groups by hashing */
 	GPUSORT_TIME_HASH_ROW,
 	GPUSORT_TIME_HASH_GROUP,
+	GPUSORT_TIME_HASH_GROUP_BYTE,
 	GPUSORT_TIME_HASH_SPILL_ROW,
-	GPUSORT_TIME_HASH_BYTE, /* of a group or of a join's row in the table, or of a row that is written and read */
+	GPUSORT_TIME_HASH_SPILL_BYTE,
 	GPUSORT_TIME_BUILD_ROW,
+	GPUSORT_TIME_BUILD_BYTE,
 	GPUSORT_TIME_PROBE_ROW,
-	GPUSORT_TIME_CACHE_BYTES,    /* of a table that lies in a core's cache, at most */
-	GPUSORT_TIME_CACHE_DOUBLING, /* a look-up in a larger one, for each time that it is twice that */
+	GPUSORT_TIME_CACHE_DOUBLING, /* a look-up in a table, for each time that it is twice CACHE_BYTES */
 	GPUSORT_TIME_CACHE_MISS,     /* at most */
 
 	/* over rows in order, or any rows */
-	GPUSORT_TIME_TRANSITION,       /* of an aggregate whose state is a value, of a row; and of a group */
-	GPUSORT_TIME_TRANSITION_STATE, /* or has memory of its own; of a group twice: it is made, and finished */
+	GPUSORT_TIME_TRANSITION,       /* of an aggregate whose state is a value */
+	GPUSORT_TIME_TRANSITION_STATE, /* or has memory of its own */
 	GPUSORT_TIME_TRANSITION_SORT,  /* with DISTINCT or ORDER BY: the rows of each group are sorted */
-	GPUSORT_TIME_SORTED_ROW,       /* grouped */
+	GPUSORT_TIME_GROUP,
+	GPUSORT_TIME_GROUP_STATE,
+	GPUSORT_TIME_SORTED_ROW, /* grouped */
 	GPUSORT_TIME_SORTED_GROUP,
 	GPUSORT_TIME_UNIQUE_ROW,
-	GPUSORT_TIME_MERGE_JOIN_ROW, /* of either side, or of INTERSECT or EXCEPT */
+	GPUSORT_TIME_SETOP_ROW,
+	GPUSORT_TIME_MERGE_JOIN_ROW, /* of either side */
 	GPUSORT_TIME_JOINED_ROW,
 	GPUSORT_TIME_WINDOW_ROW,
 	GPUSORT_TIME_NUMBERED_ROW, /* by row_number() or rank(), over a GpuSort */
 	GPUSORT_TIME_RUNNING_ROW,  /* by other functions that follow from the rows before, beside their transitions */
 	GPUSORT_TIME_APPEND_ROW,
+	GPUSORT_TIME_MERGED_ROW, /* by Merge Append */
 
 	/* rows of shards */
 	GPUSORT_TIME_FETCHED_ROW,
@@ -89,21 +92,12 @@ typedef enum GpuSortConstant
 	/* what is to be gained, for small inputs are where the model fails: by a sort for a sort, by another place */
 	GPUSORT_TIME_SORT_GAIN,
 	GPUSORT_TIME_GAIN,
-	GPUSORT_TIME_MARGIN, /* beside it: a path's own time counts so many times, for it is not known that well */
-
-	/* where estimates are wrong */
-	GPUSORT_TIME_GUESS,        /* numbers of rows and groups, so many times as many */
-	GPUSORT_TIME_GUESS_CACHED, /* what a table takes that the system's cache can hold, read again */
-	GPUSORT_TIME_SUFFERS,      /* no margin, where hashing takes so many times ours of GUESS * GUESS as many groups */
 
 	/* all else: a unit of PostgreSQL's cost */
 	GPUSORT_TIME_COST,
 
 	GPUSORT_TIME_Count
 } GpuSortConstant;
-
-/* A constant that is the same with every engine. */
-#define GPUSORT_TIME(name) gpusort_constant(GPUSORT_TIME_##name, false)
 
 extern double gpusort_constant(GpuSortConstant constant, bool cuda);
 extern double gpusort_setup_time(GpuSortConstant constant, bool cuda);

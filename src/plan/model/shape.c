@@ -12,7 +12,6 @@
 #include <math.h>
 #include <sched.h>
 
-#include "executor/hashjoin.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -20,29 +19,35 @@
 #include "plan/model/constants.h"
 #include "settings.h"
 
-/* Hash tables of joins are this much larger than the rows' data: there are up to two places in the table for each. */
-#define HASH_ROW_BYTES (HJTUPLE_OVERHEAD + MAXALIGN(SizeofMinimalTupleHeader) + 2 * sizeof(HashJoinTuple))
+/* Tables up to so many bytes lie in a core's cache. */
+#define CACHE_BYTES (512.0 * 1024)
+
+/* Hash tables of joins are this much larger than the rows in them. */
+#define HASH_ROW_BYTES 48.0
+
+/* Processes that share work do not get all of what they add. */
+#define PROCESS_GAIN 0.85
+
+#define TIME(name) gpusort_constant(GPUSORT_TIME_##name, false)
 
 /* What a lookup in a table of so many bytes takes more than one in the cache. */
 static double
 cache_miss(double bytes)
 {
-	const double cache = GPUSORT_TIME(CACHE_BYTES);
-
-	return bytes <= cache ? 0 : Min(GPUSORT_TIME(CACHE_DOUBLING) * log2(bytes / cache), GPUSORT_TIME(CACHE_MISS));
+	return bytes <= CACHE_BYTES ? 0 : Min(TIME(CACHE_DOUBLING) * log2(bytes / CACHE_BYTES), TIME(CACHE_MISS));
 }
 
 static double
 transition_time(const GpuSortAggregates *aggregates)
 {
-	return aggregates->values * GPUSORT_TIME(TRANSITION) + aggregates->states * GPUSORT_TIME(TRANSITION_STATE) +
-		(aggregates->sorts + aggregates->sorts_in_order * GPUSORT_TIME(IN_ORDER)) * GPUSORT_TIME(TRANSITION_SORT);
+	return aggregates->values * TIME(TRANSITION) + aggregates->states * TIME(TRANSITION_STATE) +
+		(aggregates->sorts + aggregates->sorts_in_order * TIME(IN_ORDER)) * TIME(TRANSITION_SORT);
 }
 
 static double
 group_time(const GpuSortAggregates *aggregates)
 {
-	return aggregates->values * GPUSORT_TIME(TRANSITION) + aggregates->states * 2 * GPUSORT_TIME(TRANSITION_STATE);
+	return aggregates->values * TIME(GROUP) + aggregates->states * TIME(GROUP_STATE);
 }
 
 static double
@@ -51,12 +56,11 @@ hash_groups_time(const GpuSortShape *shape)
 	double bytes = shape->entry * shape->groups;
 	double kept = shape->memory > 0 ? Min(bytes, shape->memory) : bytes;
 	double others = shape->rows * (1 - shape->frequent);
-	double time = shape->rows * (GPUSORT_TIME(HASH_ROW) + transition_time(&shape->aggregates)) +
-		others * cache_miss(kept) + shape->groups * (GPUSORT_TIME(HASH_GROUP) + group_time(&shape->aggregates)) +
-		kept * GPUSORT_TIME(HASH_BYTE);
+	double time = shape->rows * (TIME(HASH_ROW) + transition_time(&shape->aggregates)) + others * cache_miss(kept) +
+		shape->groups * (TIME(HASH_GROUP) + group_time(&shape->aggregates)) + kept * TIME(HASH_GROUP_BYTE);
 
 	if (bytes > kept)
-		time += others * (1 - kept / bytes) * (GPUSORT_TIME(HASH_SPILL_ROW) + GPUSORT_TIME(HASH_BYTE) * shape->width);
+		time += others * (1 - kept / bytes) * (TIME(HASH_SPILL_ROW) + TIME(HASH_SPILL_BYTE) * shape->width);
 	return time;
 }
 
@@ -72,12 +76,12 @@ hash_join_time(const GpuSortShape *shape)
 		batches = Max(batches, ceil(shape->table_rows * width / shape->memory));
 	batches = Max(batches, 1);
 	miss = cache_miss(shape->table_rows * width / batches);
-	time = shape->inner_rows * (GPUSORT_TIME(BUILD_ROW) + miss + GPUSORT_TIME(HASH_BYTE) * width) +
-		shape->rows * (GPUSORT_TIME(PROBE_ROW) + miss) + shape->rows_out * GPUSORT_TIME(JOINED_ROW);
+	time = shape->inner_rows * (TIME(BUILD_ROW) + miss + TIME(BUILD_BYTE) * width) +
+		shape->rows * (TIME(PROBE_ROW) + miss) + shape->rows_out * TIME(JOINED_ROW);
 	if (batches > 1)
 		time += (1 - 1 / batches) *
-			((shape->inner_rows + shape->rows) * GPUSORT_TIME(HASH_SPILL_ROW) +
-			 GPUSORT_TIME(HASH_BYTE) * (shape->inner_rows * width + shape->rows * shape->width));
+			((shape->inner_rows + shape->rows) * TIME(HASH_SPILL_ROW) +
+			 TIME(HASH_SPILL_BYTE) * (shape->inner_rows * width + shape->rows * shape->width));
 	return time;
 }
 
@@ -87,8 +91,8 @@ merge_join_time(const GpuSortShape *shape)
 {
 	const double dearer = Max(shape->comparison, 1) - 1;
 
-	return (shape->rows + shape->inner_rows) * GPUSORT_TIME(MERGE_JOIN_ROW) + shape->rows_out * GPUSORT_TIME(JOINED_ROW) +
-		(shape->rows + shape->inner_rows + shape->rows_out) * GPUSORT_TIME(COMPARISON) * dearer;
+	return (shape->rows + shape->inner_rows) * TIME(MERGE_JOIN_ROW) + shape->rows_out * TIME(JOINED_ROW) +
+		(shape->rows + shape->inner_rows + shape->rows_out) * TIME(COMPARISON) * dearer;
 }
 
 /* Returns what a node takes, in ns, beside what is below it. */
@@ -100,33 +104,33 @@ gpusort_node_time(const GpuSortShape *shape)
 		case GPUSORT_NODE_HASH_GROUPS:
 			return hash_groups_time(shape);
 		case GPUSORT_NODE_SORTED_GROUPS:
-			return shape->rows * (GPUSORT_TIME(SORTED_ROW) + transition_time(&shape->aggregates)) +
-				shape->groups * (GPUSORT_TIME(SORTED_GROUP) + group_time(&shape->aggregates));
+			return shape->rows * (TIME(SORTED_ROW) + transition_time(&shape->aggregates)) +
+				shape->groups * (TIME(SORTED_GROUP) + group_time(&shape->aggregates));
 		case GPUSORT_NODE_UNIQUE:
-			return shape->rows * GPUSORT_TIME(UNIQUE_ROW);
+			return shape->rows * TIME(UNIQUE_ROW);
 		case GPUSORT_NODE_SETOP:
-			return (shape->rows + shape->inner_rows) * GPUSORT_TIME(MERGE_JOIN_ROW);
+			return (shape->rows + shape->inner_rows) * TIME(SETOP_ROW);
 		case GPUSORT_NODE_WINDOW:
-			return shape->rows * GPUSORT_TIME(WINDOW_ROW);
+			return shape->rows * TIME(WINDOW_ROW);
 		case GPUSORT_NODE_NUMBERING:
-			return shape->rows * GPUSORT_TIME(NUMBERED_ROW);
+			return shape->rows * TIME(NUMBERED_ROW);
 		case GPUSORT_NODE_RUNNING:
 			return shape->rows *
-				(GPUSORT_TIME(RUNNING_ROW) + transition_time(&shape->aggregates) + group_time(&shape->aggregates));
+				(TIME(RUNNING_ROW) + transition_time(&shape->aggregates) + group_time(&shape->aggregates));
 		case GPUSORT_NODE_HASH_JOIN:
 			return hash_join_time(shape);
 		case GPUSORT_NODE_MERGE_JOIN:
 			return merge_join_time(shape);
 		case GPUSORT_NODE_APPEND:
-			return shape->rows * GPUSORT_TIME(APPEND_ROW);
+			return shape->rows * TIME(APPEND_ROW);
 		case GPUSORT_NODE_MERGE_APPEND:
-			return shape->rows * GPUSORT_TIME(COMPARISON);
+			return shape->rows * TIME(MERGED_ROW);
 		case GPUSORT_NODE_GATHER:
-			return shape->rows * GPUSORT_TIME(GATHER_ROW);
+			return shape->rows * TIME(GATHER_ROW);
 		case GPUSORT_NODE_GATHER_MERGE:
-			return shape->rows * GPUSORT_TIME(MERGE_ROW);
+			return shape->rows * TIME(MERGE_ROW);
 		case GPUSORT_NODE_OTHER:
-			return Max(shape->cost, 0) * GPUSORT_TIME(COST);
+			return Max(shape->cost, 0) * TIME(COST);
 	}
 	return 0;
 }
@@ -138,7 +142,7 @@ gpusort_node_time(const GpuSortShape *shape)
 double
 gpusort_start_time(int workers)
 {
-	return (GPUSORT_TIME(GATHER) + GPUSORT_TIME(WORKER) * workers) * parallel_setup_cost / DEFAULT_PARALLEL_SETUP_COST;
+	return (TIME(GATHER) + TIME(WORKER) * workers) * parallel_setup_cost / DEFAULT_PARALLEL_SETUP_COST;
 }
 
 /*
@@ -186,8 +190,8 @@ gpusort_range_processes(int workers)
 double
 gpusort_time_in_ranges(double above, double rows, double processes)
 {
-	return gpusort_setup_time(GPUSORT_TIME_RANGES, false) * processes + above / Max(processes * GPUSORT_TIME(SHARED), 1) +
-		rows * (GPUSORT_TIME(EXCHANGE_ROW) + (GPUSORT_TIME(GATHER_ROW) - GPUSORT_TIME(EXCHANGE_ROW)) / processes);
+	return gpusort_setup_time(GPUSORT_TIME_RANGES, false) * processes + above / Max(processes * PROCESS_GAIN, 1) +
+		rows * (TIME(EXCHANGE_ROW) + TIME(EXCHANGE_PUT) / processes);
 }
 
 /*
@@ -197,7 +201,7 @@ gpusort_time_in_ranges(double above, double rows, double processes)
 double
 gpusort_time_of_part(double above, double processes)
 {
-	return gpusort_setup_time(GPUSORT_TIME_RANGES, false) * processes + above / GPUSORT_TIME(SHARED);
+	return gpusort_setup_time(GPUSORT_TIME_RANGES, false) * processes + above / PROCESS_GAIN;
 }
 
 /* Returns how a window of a GpuSort's rows runs (exec/running.c), and tells what of its functions takes time then. */

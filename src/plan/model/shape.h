@@ -13,6 +13,12 @@
 #include "facts/windows.h"
 #include "nodes/pg_list.h"
 
+/*
+ * A path or node of ours has to be faster than another by a fifth of what it does itself, for what the model says is
+ * not known that well; and by some time (gpusort_least_gain).
+ */
+#define GPUSORT_MARGIN 1.2
+
 typedef enum GpuSortNodeKind
 {
 	GPUSORT_NODE_HASH_GROUPS, /* by a hash table: groups, DISTINCT, set operations */

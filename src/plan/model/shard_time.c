@@ -72,11 +72,11 @@ gpusort_path_reads_shards_at_once(const Path *path)
 double
 gpusort_shard_time(const Path *path, bool at_once)
 {
-	double row = GPUSORT_TIME(FETCHED_ROW) +
-		GPUSORT_TIME(FETCHED_BYTE) * path->pathtarget->width;
+	double row = gpusort_constant(GPUSORT_TIME_FETCHED_ROW, false) +
+		gpusort_constant(GPUSORT_TIME_FETCHED_BYTE, false) * path->pathtarget->width;
 
 	if (!at_once)
-		row += GPUSORT_TIME(SENT_ROW) +
-			(path->pathkeys != NIL ? GPUSORT_TIME(SENT_SORTED_ROW) : 0);
+		row += gpusort_constant(GPUSORT_TIME_SENT_ROW, false) +
+			(path->pathkeys != NIL ? gpusort_constant(GPUSORT_TIME_SENT_SORTED_ROW, false) : 0);
 	return path->rows * row;
 }

@@ -38,8 +38,17 @@
 /* gpusort.row_cost at which the table of constants holds as it is. */
 #define DEFAULT_ROW_COST 0.03
 
+/* A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest. */
+#define DROPPED_PART 0.55
+
 /* Bytes that a row in the heap of the first rows has more; where the heap does not fit, all rows are sorted. */
 #define TOP_N_OVERHEAD 64.0
+
+/* Where rows are compared that are equal, there can be so many times as many of them as estimated. */
+#define MORE_ROWS 10.0
+
+/* Strings in the heap are compared without abbreviated keys: so much longer than where all rows are sorted. */
+#define TOP_N_STRING 1.25
 
 /*
  * What comparing takes per row, where the encoded columns have so many different
@@ -48,7 +57,7 @@
 static double
 compare_time(double rows, double groups)
 {
-	return NATIVE_SORT_TIME * GPUSORT_TIME(COMPARISON) * log2(Max(rows / groups, 1));
+	return NATIVE_SORT_TIME * gpusort_constant(GPUSORT_TIME_COMPARISON, false) * log2(Max(rows / groups, 1));
 }
 
 /* How many times as long as a number PostgreSQL's sort takes for a first key of this encoding. */
@@ -62,15 +71,15 @@ string_factor(GpuSortEncoding encoding)
 	switch (type->source)
 	{
 		case GPUSORT_SOURCE_LIBC:
-			return GPUSORT_TIME(STRING_LIBC);
+			return gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
 		case GPUSORT_SOURCE_ICU:
-			return GPUSORT_TIME(STRING_ICU);
+			return gpusort_constant(GPUSORT_TIME_STRING_ICU, false);
 		case GPUSORT_SOURCE_PARTS:
-			return GPUSORT_TIME(PARTS);
+			return gpusort_constant(GPUSORT_TIME_PARTS, false);
 		case GPUSORT_SOURCE_ABBREVIATION:
-			return GPUSORT_TIME(ABBREVIATION);
+			return gpusort_constant(GPUSORT_TIME_ABBREVIATION, false);
 		default:
-			return GPUSORT_TIME(STRING);
+			return gpusort_constant(GPUSORT_TIME_STRING, false);
 	}
 }
 
@@ -239,20 +248,20 @@ static double
 end_time(const SortKeys *keys, int i, double part)
 {
 	const double groups = estimate_groups(keys, i + 1);
-	double equal = GPUSORT_TIME(COMPARISON) * GPUSORT_TIME(STRING) *
+	double equal = gpusort_constant(GPUSORT_TIME_COMPARISON, false) * gpusort_constant(GPUSORT_TIME_STRING, false) *
 		Max(1 - groups / keys->rows, 0);
 	double behind = 0;
 
 	for (int j = i + 1; j < keys->count; j++)
 		behind += string_factor(key_encoding(keys, j));
-	return part * (equal + (behind > 0 ? (1 + behind) * compare_time(GPUSORT_TIME(GUESS) * keys->rows, groups) : 0));
+	return part * (equal + (behind > 0 ? (1 + behind) * compare_time(MORE_ROWS * keys->rows, groups) : 0));
 }
 
 /* What columns that are verified take per row, where these have keys: verifying and comparing. */
 static double
 verified_time(const SortKeys *keys, int columns)
 {
-	double time = GPUSORT_TIME(VERIFY_ROW);
+	double time = gpusort_constant(GPUSORT_TIME_VERIFY_ROW, false);
 	double part = 1;
 
 	for (int i = 0; i < columns && part > 0; i++)
@@ -353,9 +362,9 @@ top_n_time(double rows, double first, int width, double string_factor)
 		(rows <= 2 * first && rows * row_bytes <= memory))
 		return -1;
 	moves = first * (2 + log(rows / first)); /* the first rows, those that displace others, and out at the end */
-	return GPUSORT_TIME(HEAP_ROW) * rows *
-		(string_factor > 1 ? GPUSORT_TIME(HEAP_STRING) * string_factor : 1) +
-		GPUSORT_TIME(HEAP_LEVEL) * moves * log2(Max(first, 2));
+	return gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * rows *
+		(string_factor > 1 ? TOP_N_STRING * string_factor : 1) +
+		gpusort_constant(GPUSORT_TIME_HEAP_LEVEL, false) * moves * log2(Max(first, 2));
 }
 
 /*
@@ -377,16 +386,16 @@ gpusort_native_sort_time(double rows, int width, double first, double string_fac
 		if (time >= 0)
 			return time;
 	}
-	time = NATIVE_SORT_TIME * GPUSORT_TIME(COMPARISON) * rows * log2(rows) * string_factor;
+	time = NATIVE_SORT_TIME * gpusort_constant(GPUSORT_TIME_COMPARISON, false) * rows * log2(rows) * string_factor;
 	if (in_order)
-		time *= GPUSORT_TIME(IN_ORDER);
+		time *= gpusort_constant(GPUSORT_TIME_IN_ORDER, false);
 	if (bytes > memory)
 	{
 		double runs = Max(ceil(log(bytes / memory) / log(tuplesort_merge_order(memory))), 1);
 
-		time += 2 * ceil(bytes / BLCKSZ) * runs * GPUSORT_TIME(SORT_PAGE);
+		time += 2 * ceil(bytes / BLCKSZ) * runs * gpusort_constant(GPUSORT_TIME_SORT_PAGE, false);
 	}
-	return time + GPUSORT_TIME(SORT_EMIT_ROW) * (first >= 0 ? Min(first, rows) : rows);
+	return time + gpusort_constant(GPUSORT_TIME_SORT_EMIT_ROW, false) * (first >= 0 ? Min(first, rows) : rows);
 }
 
 /* What a sort of so many rows takes of which the first are asked for: others are dropped while they are taken in. */
@@ -399,7 +408,7 @@ time_of_first(GpuSortTime time, double rows, double first)
 	if (first > rows / GPUSORT_ROWS_PER_WANTED)
 		return time;
 	taken = Min(first * (1 + log(rows / first)) / rows, 1);
-	time.ingest *= taken + GPUSORT_TIME(DROPPED) * (1 - taken);
+	time.ingest *= taken + DROPPED_PART * (1 - taken);
 	time.order *= taken;
 	time.compare *= taken;
 	time.ties *= taken;
@@ -464,5 +473,5 @@ gpusort_least_gain(bool sort)
 bool
 gpusort_saves_enough(double time, double own, double native, bool sort)
 {
-	return time + (GPUSORT_TIME(MARGIN) - 1) * Max(own, 0) + gpusort_least_gain(sort) < native;
+	return time + (GPUSORT_MARGIN - 1) * Max(own, 0) + gpusort_least_gain(sort) < native;
 }

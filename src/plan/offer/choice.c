@@ -18,12 +18,24 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "plan/model/constants.h"
 #include "plan/model/shape.h"
 #include "plan/model/sort_time.h"
 #include "plan/offer/path_time.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
+
+/* Estimated numbers of rows can be wrong by so much. */
+#define GUESS 10.0
+
+/* So many times as long as estimated can it take to read a table again. */
+#define GUESS_CACHED 2.0
+
+/*
+ * Where hashing is as good by the estimate, but gets so many
+ * times worse if there are many more groups, it has no margin.
+ */
+#define MORE_GROUPS 100.0
+#define WORSE       2.5
 
 /* Returns a place with PostgreSQL's path in it; taken is that with what takes places below it. */
 GpuSortChoice
@@ -178,10 +190,7 @@ static bool
 may_read_again(const GpuSortChoice *choice, const Path *ours, const Path *other)
 {
 	const GpuSortPathPlace *place = choice->place;
-	const GpuSortGuess slow_input = {
-		.groups = 1,
-		.input = reads_cached_table(choice) ? GPUSORT_TIME(GUESS_CACHED) : GPUSORT_TIME(GUESS),
-	};
+	const GpuSortGuess slow_input = {.groups = 1, .input = reads_cached_table(choice) ? GUESS_CACHED : GUESS};
 
 	return !gpusort_path_reads_again(ours) ||
 		gpusort_path_time(place->root, ours, place->first, &slow_input) <=
@@ -193,7 +202,6 @@ static bool
 is_safe(const GpuSortChoice *choice, const Path *ours)
 {
 	const Path *native = choice->native;
-	const double guess = GPUSORT_TIME(GUESS);
 
 	if (IsA(native, HashPath) || IsA(native, MergePath))
 	{
@@ -201,17 +209,17 @@ is_safe(const GpuSortChoice *choice, const Path *ours)
 		const Relids one = join->outerjoinpath->parent->relids;
 		const GpuSortGuess guesses[] = {
 			{1, join->path.parent, one, 1, 1},
-			{1, join->path.parent, one, guess, 1},
-			{1, join->path.parent, one, 1, guess},
-			{1, join->path.parent, one, 1 / guess, 1},
-			{1, join->path.parent, one, 1, 1 / guess},
+			{1, join->path.parent, one, GUESS, 1},
+			{1, join->path.parent, one, 1, GUESS},
+			{1, join->path.parent, one, 1 / GUESS, 1},
+			{1, join->path.parent, one, 1, 1 / GUESS},
 		};
 
 		return worst_is_no_worse(choice, ours, guesses, lengthof(guesses));
 	}
 	if (groups(native))
 	{
-		const GpuSortGuess guesses[] = {{.groups = 1}, {.groups = guess}, {.groups = 1 / guess}};
+		const GpuSortGuess guesses[] = {{.groups = 1}, {.groups = GUESS}, {.groups = 1 / GUESS}};
 
 		return worst_is_no_worse(choice, ours, guesses, lengthof(guesses)) &&
 			may_read_again(choice, ours, native);
@@ -225,12 +233,12 @@ is_safe(const GpuSortChoice *choice, const Path *ours)
 static bool
 hashing_may_suffer(const GpuSortChoice *choice, const Path *ours)
 {
-	const GpuSortGuess many = {.groups = GPUSORT_TIME(GUESS) * GPUSORT_TIME(GUESS)};
+	const GpuSortGuess many = {.groups = MORE_GROUPS};
 	const GpuSortPathPlace *place = choice->place;
 
 	return groups(choice->native) && !is_of_all_rows(choice->native) &&
 		gpusort_path_time(place->root, choice->native, place->first, &many) >=
-		GPUSORT_TIME(SUFFERS) * gpusort_path_time(place->root, ours, place->first, &many);
+		WORSE * gpusort_path_time(place->root, ours, place->first, &many);
 }
 
 /* Returns true if a path does no more than to sort: in one process, or in several whose rows are merged. */

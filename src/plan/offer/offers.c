@@ -18,8 +18,8 @@
  *	  - it gives the same rows, in the order of the path in the place if what reads them relies on it;
  *	  - it joins the same relations in the same steps, those that PostgreSQL would have joined in several processes too;
  *	  - none of its inputs costs more than the path in the place, so that no path costs less than its inputs;
- *	  - it takes less time: than PostgreSQL's path by GPUSORT_TIME_MARGIN of what it does itself, and some least gain,
- * and than that with what has taken places below it by anything; and, for estimates can
+ *	  - it takes less time: than PostgreSQL's path by GPUSORT_MARGIN of what it does itself, and some least gain, and
+ * than that with what has taken places below it by anything; and, for estimates can
  * be wrong by ten, the worst that it takes with ten times or a tenth of the groups,
  * or of the rows on a join's side, is no worse than the worst of the other.
  *

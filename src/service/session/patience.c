@@ -15,7 +15,7 @@
 
 #define WAIT_LEAST_MS 10
 
-/* What a comparison of two rows takes PostgreSQL, as planned: GPUSORT_TIME_COMPARISON of src/plan/model/constants.c. */
+/* What a comparison of two rows takes PostgreSQL, as planned ("comparison" in src/plan/model/constants.c). */
 #define COMPARISON_MS 25e-6
 
 /* About how many milliseconds PostgreSQL's own sort of the session's rows would take, on a processor of its own. */
