@@ -66,17 +66,12 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 		.tell = place->finish->decisions != NULL,
 		.sort = sort,
 	};
-	GpuSortSize size = {
-		.rows = rows,
-		.part = sort->plan.plan_rows,
-		.workers = ingest_processes - 1,
-		.alike = place->processes,
-		.width = sort->plan.plan_width,
-		.first = -1,
-	};
 	GpuSortAdmission admission;
 	GpuSortTime time;
-	GpuSortSortTimes times;
+	double first = -1;
+	double emitted;
+	double ours;
+	double native;
 
 	admission = gpusort_admit(&candidate);
 	*why_not = admission.why_not;
@@ -88,22 +83,31 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 	{
 		bool known;
 
-		size.first = gpusort_limit_rows(place->limit->limitCount, place->limit->limitOffset, rows, &known);
+		first = gpusort_limit_rows(place->limit->limitCount, place->limit->limitOffset, rows, &known);
 	}
 	time = gpusort_node_sort_time(place->finish->stmt->rtable, sort, rows, &admission);
-	times = gpusort_sort_times(&time, &size);
-	if (gpusort_force || gpusort_saves_enough(times.ours, times.ours, times.native, true))
+	native =
+		gpusort_native_sort_time(sort->plan.plan_rows, sort->plan.plan_width, first, time.string_factor, time.in_order);
+	if (ingest_processes > 1)
+		native = native * gpusort_crowd(ingest_processes - 1) +
+			(first < 0 ? rows : Min(first, rows)) * gpusort_constant(GPUSORT_TIME_MERGE_ROW, false);
+	emitted = first < 0 || admission.verified ? rows : Min(first, rows); /* all are read, to be verified */
+	if (emitted < rows)
+		time = gpusort_sort_time_of_first(time, rows, emitted);
+	ours = (time.setup + time.order * rows) * place->processes +
+		(time.ingest / ingest_processes * gpusort_crowd(ingest_processes - 1) + time.compare) * rows +
+		time.emit * emitted;
+	if (gpusort_force || gpusort_saves_enough(ours, ours, native, true))
 	{
-		gpusort_estimate_add(0, times.native - times.ours);
+		gpusort_estimate_add(0, native - ours);
 		return true;
 	}
 	if (place->finish->decisions != NULL)
 		*why_not = psprintf("it would take %.2f ms, PostgreSQL's sort %.2f ms%s (of the sort alone; "
 							"it is used where %.1f times its time and %.2f ms are less)%s",
-							times.ours / 1e6, times.native / 1e6,
-							times.totals.first_rows ? " for the rows that LIMIT asks for" : "",
+							ours / 1e6, native / 1e6, emitted < rows ? " for the rows that LIMIT asks for" : "",
 							GPUSORT_MARGIN, gpusort_least_gain(true) / 1e6,
-							times.totals.ties <= times.ours / 2 ? ""
+							time.ties * rows <= ours / 2 ? ""
 								: admission.first == GPUSORT_ENCODE_ABBREVIATION
 								? ", as the abbreviated keys tell too few of the values apart"
 								: ", as the first level of the collation tells too few of the strings apart");

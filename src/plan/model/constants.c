@@ -10,11 +10,6 @@
  */
 #include "plan/model/constants.h"
 
-#include "settings.h"
-
-/* gpusort.setup_cost at which the table holds as it is. */
-#define DEFAULT_SETUP_COST 80.0
-
 typedef struct Constant
 {
 	double host;
@@ -122,11 +117,4 @@ double
 gpusort_constant(GpuSortConstant constant, bool cuda)
 {
 	return cuda && constants[constant].cuda > 0 ? constants[constant].cuda : constants[constant].host;
-}
-
-/* Returns a time that does not depend on rows, as gpusort.setup_cost scales it. */
-double
-gpusort_setup_time(GpuSortConstant constant, bool cuda)
-{
-	return gpusort_constant(constant, cuda) * gpusort_setup_cost / DEFAULT_SETUP_COST;
 }

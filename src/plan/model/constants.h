@@ -100,6 +100,5 @@ typedef enum GpuSortConstant
 } GpuSortConstant;
 
 extern double gpusort_constant(GpuSortConstant constant, bool cuda);
-extern double gpusort_setup_time(GpuSortConstant constant, bool cuda);
 
 #endif /* GPUSORT_CONSTANTS_H */

@@ -17,6 +17,7 @@
 #include "optimizer/optimizer.h"
 #include "plan/admission.h"
 #include "plan/model/constants.h"
+#include "plan/model/sort_time.h"
 #include "settings.h"
 
 /* Tables up to so many bytes lie in a core's cache. */
@@ -164,18 +165,6 @@ gpusort_crowd(int workers)
 }
 
 /*
- * Returns what a Gather, of this kind, takes of so many rows beside starting its workers, where each process takes so
- * long for its part.
- */
-double
-gpusort_gathered_time(double part, int workers, double rows, GpuSortNodeKind kind)
-{
-	const GpuSortShape shape = {.kind = kind, .rows = rows};
-
-	return part * gpusort_crowd(workers) + gpusort_node_time(&shape);
-}
-
-/*
  * Returns how many processes read ranges, where so many workers are planned:
  * a leader of many has enough to do with their rows.
  */
@@ -190,7 +179,7 @@ gpusort_range_processes(int workers)
 double
 gpusort_time_in_ranges(double above, double rows, double processes)
 {
-	return gpusort_setup_time(GPUSORT_TIME_RANGES, false) * processes + above / Max(processes * PROCESS_GAIN, 1) +
+	return gpusort_ranges_time() * processes + above / Max(processes * PROCESS_GAIN, 1) +
 		rows * (TIME(EXCHANGE_ROW) + TIME(EXCHANGE_PUT) / processes);
 }
 
@@ -201,7 +190,7 @@ gpusort_time_in_ranges(double above, double rows, double processes)
 double
 gpusort_time_of_part(double above, double processes)
 {
-	return gpusort_setup_time(GPUSORT_TIME_RANGES, false) * processes + above / PROCESS_GAIN;
+	return gpusort_ranges_time() * processes + above / PROCESS_GAIN;
 }
 
 /* Returns how a window of a GpuSort's rows runs (exec/running.c), and tells what of its functions takes time then. */

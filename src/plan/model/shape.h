@@ -71,7 +71,6 @@ extern double gpusort_node_time(const GpuSortShape *shape);
 extern double gpusort_time_in_ranges(double above, double rows, double processes);
 extern double gpusort_time_of_part(double above, double processes);
 extern double gpusort_start_time(int workers);
-extern double gpusort_gathered_time(double part, int workers, double rows, GpuSortNodeKind kind);
 extern double gpusort_range_processes(int workers);
 extern double gpusort_plan_processes(int workers);
 extern double gpusort_crowd(int workers);

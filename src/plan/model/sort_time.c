@@ -35,8 +35,9 @@
 #include "utils/selfuncs.h"
 #include "utils/tuplesort.h"
 
-/* gpusort.row_cost at which the table of constants holds as it is. */
-#define DEFAULT_ROW_COST 0.03
+/* The settings at which the table of constants holds as it is. */
+#define DEFAULT_SETUP_COST 80.0
+#define DEFAULT_ROW_COST   0.03
 
 /* A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest. */
 #define DROPPED_PART 0.55
@@ -106,23 +107,24 @@ base_time(const GpuSortAdmission *admission, int width, bool in_order)
 {
 	const bool cuda = admission->cuda;
 	const double bytes = gpusort_row_bytes(width);
+	const double setup_scale = gpusort_setup_cost / DEFAULT_SETUP_COST;
 	double ingest = gpusort_constant(GPUSORT_TIME_INGEST_ROW, cuda);
 	double order = gpusort_constant(GPUSORT_TIME_ORDER_ROW, cuda);
 	double emit = gpusort_constant(GPUSORT_TIME_EMIT_ROW, cuda);
 	double row_scale = gpusort_row_cost / DEFAULT_ROW_COST *
 		(1 + bytes * gpusort_constant(GPUSORT_TIME_ROW_BYTE, cuda) / (ingest + order + emit));
 	GpuSortTime time = {
-		.setup = gpusort_setup_time(GPUSORT_TIME_SETUP, cuda),
+		.setup = gpusort_constant(GPUSORT_TIME_SETUP, cuda) * setup_scale,
 		.ingest = ingest * row_scale,
 		.order = order * row_scale,
 		.emit = emit * row_scale,
 		.string_factor = string_factor(admission->first),
 		.in_order = in_order,
-		.verified = admission->verified,
+		.cuda = cuda,
 	};
 
 	if (!admission->pool_mapped)
-		time.setup += gpusort_setup_time(GPUSORT_TIME_FIRST_USE, cuda);
+		time.setup += gpusort_constant(GPUSORT_TIME_FIRST_USE, cuda) * setup_scale;
 	time.ingest += admission->memory_run_part * gpusort_constant(GPUSORT_TIME_MEMORY_RUN, cuda) * row_scale +
 		admission->disk_run_part * bytes / BLCKSZ * gpusort_constant(GPUSORT_TIME_DISK_PAGE, cuda);
 	return time;
@@ -148,165 +150,93 @@ gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *ke
 	return false;
 }
 
-/* What is sorted by: of a path, or, where sort is not NULL, of a finished plan; so many rows. */
-typedef struct SortKeys
-{
-	int count;
-	double rows;
-
-	PlannerInfo *root;
-	List *pathkeys;
-
-	List *rtable;
-	const Sort *sort;
-} SortKeys;
-
-static GpuSortEncoding
-key_encoding(const SortKeys *keys, int i)
-{
-	const Sort *sort = keys->sort;
-	const char *why_not;
-	bool descending;
-
-	if (sort == NULL)
-		return path_key_encoding(list_nth_node(PathKey, keys->pathkeys, i));
-	return gpusort_operator_encoding(sort->sortOperators[i], gpusort_sort_value_type(sort, i), sort->collations[i],
-									 &descending, &why_not);
-}
-
-/* Finds the table's column that a key has its values from; false if it is none. */
-static bool
-find_key_column(const SortKeys *keys, int i, GpuSortKeyColumn *found)
-{
-	return keys->sort != NULL
-		? gpusort_sort_key_column(keys->rtable, keys->sort, i, found)
-		: gpusort_path_key_column(keys->root, list_nth_node(PathKey, keys->pathkeys, i), found);
-}
-
-/* Returns true if a key is partial, as gpusort_key_is_partial has it. */
-static bool
-key_is_partial(const SortKeys *keys, int i)
-{
-	const EquivalenceClass *eclass;
-	Oid type;
-
-	if (keys->sort != NULL)
-		return gpusort_key_is_partial(key_encoding(keys, i), gpusort_sort_value_type(keys->sort, i),
-									  keys->sort->collations[i]);
-	eclass = list_nth_node(PathKey, keys->pathkeys, i)->pk_eclass;
-	type = exprType((Node *) linitial_node(EquivalenceMember, eclass->ec_members)->em_expr);
-	return gpusort_key_is_partial(key_encoding(keys, i), type, eclass->ec_collation);
-}
-
-/* How many different values the first columns of a path's keys have. */
+/* How many different values the first columns of pathkeys have. */
 static double
-path_groups(const SortKeys *keys, int columns)
+estimate_groups(PlannerInfo *root, List *pathkeys, int columns, double rows)
 {
 	List *exprs = NIL;
 
 	for (int i = 0; i < columns; i++)
 	{
-		const EquivalenceClass *eclass = list_nth_node(PathKey, keys->pathkeys, i)->pk_eclass;
+		const EquivalenceClass *eclass = list_nth_node(PathKey, pathkeys, i)->pk_eclass;
 		Expr *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
 
 		/* Columns of set operations have no statistics: the guess that cost_incremental_sort makes. */
-		if (bms_is_member(0, pull_varnos(keys->root, (Node *) expr)))
+		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
 			return DEFAULT_NUM_DISTINCT;
 		exprs = lappend(exprs, expr);
 	}
-	return estimate_num_groups(keys->root, exprs, keys->rows, NULL, NULL);
-}
-
-/* The same of a finished plan's. */
-static double
-node_groups(const SortKeys *keys, int columns)
-{
-	double groups = 1;
-
-	for (int i = 0; i < columns; i++)
-	{
-		GpuSortKeyColumn key;
-
-		if (find_key_column(keys, i, &key) && !key.column.one_of_several)
-			groups = Min(groups * gpusort_column_groups(&key.column, keys->rows), keys->rows);
-	}
-	return groups;
-}
-
-static double
-estimate_groups(const SortKeys *keys, int columns)
-{
-	return keys->sort != NULL ? node_groups(keys, columns) : path_groups(keys, columns);
+	return estimate_num_groups(root, exprs, rows, NULL, NULL);
 }
 
 /*
- * What comparing takes per row where the key ends with column number i, of strings, for this part of the rows: strings
- * that are equal, and the columns behind of rows that are equal up to there.  There can be ten times as many rows of as
- * many groups.
+ * What comparing takes per row where the key ends with a column of strings for this part of the rows, which are equal
+ * up to there in so many groups: strings, and what is behind, so much longer than a number; 0: nothing.  There can be
+ * ten times as many rows of as many groups.
  */
 static double
-end_time(const SortKeys *keys, int i, double part)
+end_time(double part, double rows, double groups, double behind)
 {
-	const double groups = estimate_groups(keys, i + 1);
 	double equal = gpusort_constant(GPUSORT_TIME_COMPARISON, false) * gpusort_constant(GPUSORT_TIME_STRING, false) *
-		Max(1 - groups / keys->rows, 0);
-	double behind = 0;
+		Max(1 - groups / rows, 0);
 
-	for (int j = i + 1; j < keys->count; j++)
-		behind += string_factor(key_encoding(keys, j));
-	return part * (equal + (behind > 0 ? (1 + behind) * compare_time(MORE_ROWS * keys->rows, groups) : 0));
+	return part * (equal + (behind > 0 ? (1 + behind) * compare_time(MORE_ROWS * rows, groups) : 0));
+}
+
+/* How many times as long as a number a path's keys from i on take, one after the other; 0: there is none. */
+static double
+keys_from(List *pathkeys, int i)
+{
+	double factor = 0;
+
+	for (; i < list_length(pathkeys); i++)
+		factor += gpusort_string_factor(list_nth_node(PathKey, pathkeys, i));
+	return factor;
+}
+
+/* Returns true if a path's key is partial, as gpusort_key_is_partial has it. */
+static bool
+path_key_is_partial(const PathKey *key)
+{
+	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
+
+	return gpusort_key_is_partial(path_key_encoding(key), exprType((Node *) member->em_expr),
+								  key->pk_eclass->ec_collation);
+}
+
+/*
+ * What comparing takes per row, of so many, where a first key that is partial is a table's column and
+ * its values tie though they differ: the part of PostgreSQL's comparisons.
+ */
+static double
+tie_time(const GpuSortKeyColumn *first, double rows)
+{
+	return gpusort_column_tied_part(first, rows) * compare_time(rows, 1) * string_factor(first->encoding);
 }
 
 /* What columns that are verified take per row, where these have keys: verifying and comparing. */
 static double
-verified_time(const SortKeys *keys, int columns)
+path_verified_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 {
 	double time = gpusort_constant(GPUSORT_TIME_VERIFY_ROW, false);
 	double part = 1;
 
 	for (int i = 0; i < columns && part > 0; i++)
 	{
+		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
 		GpuSortKeyColumn key;
 		double ends;
 
 		/* Of what is no table's column nothing is known: processes that share ranges do without ranks then. */
-		if (find_key_column(keys, i, &key))
+		if (gpusort_path_key_column(root, pathkey, &key))
 			ends = part * gpusort_column_ends_part(&key);
 		else
-			ends = key_is_partial(keys, i) ? part : 0;
-		if (ends > 0)
-			time += end_time(keys, i, ends);
+			ends = path_key_is_partial(pathkey) ? part : 0;
+		if (ends <= 0)
+			continue;
+		time += end_time(ends, rows, estimate_groups(root, pathkeys, i + 1, rows), keys_from(pathkeys, i + 1));
 		part -= ends;
 	}
-	return time;
-}
-
-/*
- * What comparing takes per row where a first key that is partial is a table's column and
- * its values tie though they differ: the part of PostgreSQL's comparisons.
- */
-static double
-tie_time(const SortKeys *keys)
-{
-	GpuSortKeyColumn first;
-
-	if (!find_key_column(keys, 0, &first))
-		return 0;
-	return gpusort_column_tied_part(&first, keys->rows) * compare_time(keys->rows, 1) * string_factor(first.encoding);
-}
-
-/* What a sort by these keys takes over its input, of rows of so many bytes. */
-static GpuSortTime
-sort_time(const SortKeys *keys, const GpuSortAdmission *admission, int width, bool in_order)
-{
-	GpuSortTime time = base_time(admission, width, in_order);
-
-	if (admission->encodable < keys->count)
-		time.compare = compare_time(keys->rows, estimate_groups(keys, admission->encodable));
-	if (admission->partial_key)
-		time.compare += time.ties = tie_time(keys);
-	if (admission->verified)
-		time.compare += verified_time(keys, admission->encodable);
 	return time;
 }
 
@@ -318,10 +248,17 @@ GpuSortTime
 gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys,
 					   const GpuSortAdmission *admission)
 {
-	const SortKeys keys = {.count = list_length(pathkeys), .rows = rows, .root = root, .pathkeys = pathkeys};
+	bool in_order = gpusort_path_is_in_order(root, input, linitial_node(PathKey, pathkeys));
+	GpuSortTime time = base_time(admission, input->pathtarget->width, in_order);
+	GpuSortKeyColumn key;
 
-	return sort_time(&keys, admission, input->pathtarget->width,
-					 gpusort_path_is_in_order(root, input, linitial_node(PathKey, pathkeys)));
+	if (admission->encodable < list_length(pathkeys))
+		time.compare = compare_time(rows, estimate_groups(root, pathkeys, admission->encodable, rows));
+	if (admission->partial_key && gpusort_path_key_column(root, linitial_node(PathKey, pathkeys), &key))
+		time.compare += time.ties = tie_time(&key, rows);
+	if (admission->verified)
+		time.compare += path_verified_time(root, pathkeys, admission->encodable, rows);
+	return time;
 }
 
 /*
@@ -344,10 +281,38 @@ sort_is_in_order(List *rtable, const Sort *sort, bool descending)
 GpuSortTime
 gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSortAdmission *admission)
 {
-	const SortKeys keys = {.count = sort->numCols, .rows = rows, .rtable = rtable, .sort = sort};
+	const Plan *child = outerPlan(sort);
+	GpuSortTime time = base_time(admission, child->plan_width, sort_is_in_order(rtable, sort, admission->descending));
+	double groups = 1;
+	double part = 1;
 
-	return sort_time(&keys, admission, outerPlan(sort)->plan_width,
-					 sort_is_in_order(rtable, sort, admission->descending));
+	if (admission->verified)
+		time.compare = gpusort_constant(GPUSORT_TIME_VERIFY_ROW, false);
+	for (int i = 0; i < admission->encodable; i++)
+	{
+		GpuSortKeyColumn key;
+		double ends;
+
+		if (!gpusort_sort_key_column(rtable, sort, i, &key))
+			continue;
+		if (!key.column.one_of_several)
+			groups = Min(groups * gpusort_column_groups(&key.column, rows), rows);
+		if (i == 0 && admission->partial_key)
+			time.compare += time.ties = tie_time(&key, rows);
+		ends = admission->verified ? part * gpusort_column_ends_part(&key) : 0;
+		if (ends > 0)
+		{
+			double behind = 0;
+
+			for (int j = i + 1; j < sort->numCols; j++)
+				behind += gpusort_sort_key_column(rtable, sort, j, &key) ? string_factor(key.encoding) : 1;
+			time.compare += end_time(ends, rows, groups, behind);
+		}
+		part -= ends;
+	}
+	if (admission->encodable < sort->numCols)
+		time.compare += compare_time(rows, groups);
+	return time;
 }
 
 /* PostgreSQL's sort of the first rows, in a heap; -1 if it would sort all rows. */
@@ -398,9 +363,12 @@ gpusort_native_sort_time(double rows, int width, double first, double string_fac
 	return time + gpusort_constant(GPUSORT_TIME_SORT_EMIT_ROW, false) * (first >= 0 ? Min(first, rows) : rows);
 }
 
-/* What a sort of so many rows takes of which the first are asked for: others are dropped while they are taken in. */
-static GpuSortTime
-time_of_first(GpuSortTime time, double rows, double first)
+/*
+ * Returns what a sort of so many rows takes of which the first are asked for:
+ * others are dropped while they are taken in.
+ */
+GpuSortTime
+gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
 {
 	double taken;
 
@@ -416,54 +384,14 @@ time_of_first(GpuSortTime time, double rows, double first)
 }
 
 /*
- * Returns what a GpuSort takes of so many rows of all processes over its input, of which each that takes them in has a
- * part; first: of which so many are wanted, -1 for all.
- */
-GpuSortTotals
-gpusort_sort_totals(const GpuSortTime *time, double rows, double part, double first)
-{
-	const double emitted = first < 0 || time->verified ? rows : Min(first, rows); /* all are read, to be verified */
-	const GpuSortTime each = emitted < rows ? time_of_first(*time, rows, emitted) : *time;
-
-	return (GpuSortTotals){
-		.ingest = each.ingest * part,
-		.order = each.setup + each.order * rows,
-		.read = each.compare * rows + each.emit * emitted,
-		.ties = each.ties * rows,
-		.first_rows = emitted < rows,
-	};
-}
-
-/*
- * Returns what a finished Sort takes over its input by gpusort, and by PostgreSQL, of what paths' times are made, too
- * (path_time.c).
- */
-GpuSortSortTimes
-gpusort_sort_times(const GpuSortTime *time, const GpuSortSize *size)
-{
-	const GpuSortTotals totals = gpusort_sort_totals(time, size->rows, size->part, size->first);
-	double native =
-		gpusort_native_sort_time(size->part, size->width, size->first, time->string_factor, time->in_order);
-
-	/* No more rows are merged than are wanted. */
-	if (size->workers > 0)
-		native = gpusort_gathered_time(native, size->workers, size->first < 0 ? size->rows : Min(size->first, size->rows),
-									   GPUSORT_NODE_GATHER_MERGE);
-	return (GpuSortSortTimes){
-		.ours = totals.ingest * gpusort_crowd(size->workers) + totals.order * size->alike + totals.read,
-		.native = native,
-		.totals = totals,
-	};
-}
-
-/*
  * Returns what is to be gained at least, beside the margin:
  * by a sort in a sort's place, or by what does more than sort.
  */
 double
 gpusort_least_gain(bool sort)
 {
-	return gpusort_setup_time(sort ? GPUSORT_TIME_SORT_GAIN : GPUSORT_TIME_GAIN, false);
+	return gpusort_constant(sort ? GPUSORT_TIME_SORT_GAIN : GPUSORT_TIME_GAIN, false) * gpusort_setup_cost /
+		DEFAULT_SETUP_COST;
 }
 
 /*
@@ -474,4 +402,11 @@ bool
 gpusort_saves_enough(double time, double own, double native, bool sort)
 {
 	return time + (GPUSORT_MARGIN - 1) * Max(own, 0) + gpusort_least_gain(sort) < native;
+}
+
+/* Returns what reading a process's ranges takes beside their rows. */
+double
+gpusort_ranges_time(void)
+{
+	return gpusort_constant(GPUSORT_TIME_RANGES, false) * gpusort_setup_cost / DEFAULT_SETUP_COST;
 }

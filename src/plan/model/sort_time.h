@@ -30,47 +30,18 @@ typedef struct GpuSortTime
 	double string_factor; /* its key takes so many times as long as a number */
 	bool in_order;        /* its rows are in order already */
 
-	bool verified; /* all rows are read, to be verified, before the first is emitted */
+	bool cuda; /* a GPU sorts */
 } GpuSortTime;
-
-/* What a GpuSort takes of its rows, in ns, by who takes it. */
-typedef struct GpuSortTotals
-{
-	double ingest;   /* each process that takes rows in */
-	double order;    /* with the setup: all wait for it */
-	double read;     /* the reader: comparing and emitting */
-	double ties;     /* of that, as of GpuSortTime */
-	bool first_rows; /* no others are asked for, nor read */
-} GpuSortTotals;
-
-/* The rows of a Sort. */
-typedef struct GpuSortSize
-{
-	double rows; /* of all processes */
-	double part; /* of each process that has a part of them */
-	int workers; /* that have one beside this process, with PostgreSQL's sort below a Gather Merge; 0: it has all */
-	int alike;   /* processes of a plan that sort so many rows each, and wait for each other's order */
-	int width;
-	double first; /* so many are wanted; -1: all */
-} GpuSortSize;
-
-/* What a Sort takes over its input, in ns. */
-typedef struct GpuSortSortTimes
-{
-	double ours;
-	GpuSortTotals totals; /* of which that is made */
-	double native;
-} GpuSortSortTimes;
 
 extern GpuSortTime gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys,
 										  const GpuSortAdmission *admission);
 extern GpuSortTime gpusort_node_sort_time(List *rtable, const Sort *sort, double rows,
 										  const GpuSortAdmission *admission);
-extern GpuSortTotals gpusort_sort_totals(const GpuSortTime *time, double rows, double part, double first);
-extern GpuSortSortTimes gpusort_sort_times(const GpuSortTime *time, const GpuSortSize *size);
+extern GpuSortTime gpusort_sort_time_of_first(GpuSortTime time, double rows, double first);
 extern double gpusort_native_sort_time(double rows, int width, double first, double string_factor, bool in_order);
 extern double gpusort_string_factor(const PathKey *key);
 extern bool gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key);
+extern double gpusort_ranges_time(void);
 extern double gpusort_least_gain(bool sort);
 extern bool gpusort_saves_enough(double time, double own, double native, bool sort);
 

@@ -175,7 +175,7 @@ percentiles_time(const GpuSortPath *sort, GpuSortParts input, int halvings)
 {
 	/* Each row that is asked for comes with up to so many behind it, a chunk of them. */
 	input.before += halvings * log2(Max(input.rows, 2)) * Min(input.rows, 400000) * sort->time.emit;
-	if (sort->time.compare > 0 || sort->time.verified)
+	if (sort->time.compare > 0 || sort->verified)
 		input.before += 2 * input.above;
 	return (GpuSortParts){.rows = 1, .before = input.before, .processes = 1};
 }
@@ -238,31 +238,11 @@ unique_time(const Estimate *estimate, const Path *path, const Path *below)
 	return time;
 }
 
-/* How many times the rows of one process a Gather has. */
-static double
-gathered_processes(const Path *path, const Path *below)
-{
-	return below->rows > 0 ? Max(path->rows / below->rows, 1) : 1;
-}
-
 static GpuSortParts
-gather_time(const Estimate *estimate, const Path *path, const Path *below)
+gather_time(const Estimate *estimate, const Path *path, const Path *below, GpuSortNodeKind kind)
 {
-	const GpuSortParts time = path_time(estimate, below);
-
-	return gpusort_parts_gathered(time, below->parallel_workers, time.rows * gathered_processes(path, below),
-								  GPUSORT_NODE_GATHER);
-}
-
-/* Up to 17 PostgreSQL leaves the leader's rows out of account.  It merges no more rows than are wanted. */
-static GpuSortParts
-gather_merge_time(const Estimate *estimate, const Path *below)
-{
-	const GpuSortParts time = path_time(estimate, below);
-	const double rows = time.rows * gpusort_plan_processes(below->parallel_workers);
-
-	return gpusort_parts_gathered(time, below->parallel_workers,
-								  estimate->first < 0 ? rows : Min(estimate->first, rows), GPUSORT_NODE_GATHER_MERGE);
+	return gpusort_parts_gathered(path_time(estimate, below), below->parallel_workers,
+								  below->rows > 0 ? path->rows / below->rows : 1, kind);
 }
 
 /* The groups that a process makes of its rows, for grouping sets. */
@@ -505,25 +485,26 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	bool gathered = path->gathered;
 	const Path *input = estimate->note ? input_in_plan(estimate, path, &gathered) : path->input;
 	GpuSortParts time = sorted_time(estimate, input, path->custom.path.pathkeys);
+	GpuSortTime sort = path->time;
 	double rows = path->custom.path.rows;
-	const GpuSortTotals totals = gpusort_sort_totals(&path->time, rows, time.rows, estimate->first);
+	double first = path->verified || estimate->first < 0 ? rows : Min(estimate->first, rows);
 	GpuSortParts sorted = {.rows = rows, .processes = 1};
 	GpuSortParts by_range;
-	double time_by_range;
 	GpuSortAlone alone = estimate->repeated && !gpusort_force ? GPUSORT_ALONE_REPEATED : GPUSORT_ALONE_TIME;
 
 	if (path->shared)
 		return shared_sort_time(path, &time);
 	by_range = native_sort_time(estimate, &path->custom.path, input, time, 0);
-	time_by_range = gpusort_parts_total(&by_range);
-	sorted.before = gpusort_parts_total(&time) + totals.ingest;
+	if (estimate->first >= 0 && !path->verified)
+		sort = gpusort_sort_time_of_first(sort, rows, first);
+	sorted.before = gpusort_parts_total(&time) + sort.ingest * time.rows;
 	if (gathered)
 	{
 		sorted.start = gpusort_start_time(input->parallel_workers);
 		sorted.before = sorted.before * gpusort_crowd(input->parallel_workers) + sorted.start;
 	}
-	sorted.before += totals.order;
-	sorted.above = totals.read; /* those who read ranges compare what is in them */
+	sorted.before += sort.setup + sort.order * rows;
+	sorted.above = sort.compare * rows + sort.emit * first; /* those who read ranges compare what is in them */
 	if (gathered && gpusort_statement_may_run_by_ranges(&alone) && (!estimate->repeated || gpusort_force) &&
 		gpusort_path_key_columns(path->input, linitial_node(PathKey, path->custom.path.pathkeys)) == 1)
 	{
@@ -539,7 +520,8 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 		((GpuSortPath *) path)->alone = alone;
 	}
 	/* Where its input runs by ranges, it is faster that PostgreSQL sorts each of them, in all processes. */
-	if (by_range.range_key != NULL && (gpusort_force || time_by_range < gpusort_parts_total(&sorted)))
+	if (by_range.range_key != NULL &&
+		(gpusort_force || gpusort_parts_total(&by_range) < gpusort_parts_total(&sorted)))
 	{
 		((GpuSortPath *) path)->by_range = estimate->note;
 		return by_range;
@@ -726,9 +708,9 @@ kind_time(const Estimate *estimate, const Path *path)
 			return sort_time(estimate, path, ((const IncrementalSortPath *) path)->spath.subpath,
 							 ((const IncrementalSortPath *) path)->nPresortedCols);
 		case T_GatherPath:
-			return gather_time(estimate, path, ((const GatherPath *) path)->subpath);
+			return gather_time(estimate, path, ((const GatherPath *) path)->subpath, GPUSORT_NODE_GATHER);
 		case T_GatherMergePath:
-			return gather_merge_time(estimate, ((const GatherMergePath *) path)->subpath);
+			return gather_time(estimate, path, ((const GatherMergePath *) path)->subpath, GPUSORT_NODE_GATHER_MERGE);
 		case T_AggPath:
 			return aggregate_time(estimate, (const AggPath *) path);
 		case T_GroupPath:

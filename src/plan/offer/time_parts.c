@@ -9,6 +9,7 @@
  */
 #include "plan/offer/time_parts.h"
 
+#include "plan/model/native_time.h"
 #include "plan/offer/paths.h"
 #include "settings.h"
 
@@ -90,13 +91,16 @@ gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_share, 
 	time->nodes += works;
 }
 
-/* What processes take together for so many rows that a Gather has of all of them; time is that of one, all of it. */
+/* What processes take together for the rows that a Gather has of each; time is that of one, all of it. */
 GpuSortParts
-gpusort_parts_gathered(GpuSortParts time, int workers, double rows, GpuSortNodeKind kind)
+gpusort_parts_gathered(GpuSortParts time, int workers, double processes, GpuSortNodeKind kind)
 {
+	const double rows = time.rows * Max(processes, 1);
+
 	return (GpuSortParts){
 		.rows = rows,
 		.processes = 1,
-		.before = gpusort_start_time(workers) + gpusort_gathered_time(gpusort_parts_total(&time), workers, rows, kind),
+		.before = gpusort_parts_total(&time) * gpusort_crowd(workers) + gpusort_start_time(workers),
+		.above = gpusort_rows_time(kind, rows),
 	};
 }

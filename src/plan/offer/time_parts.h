@@ -38,7 +38,7 @@ extern void gpusort_parts_note_alone(const GpuSortParts *time, GpuSortAlone alon
 extern void gpusort_parts_end(GpuSortParts *time);
 extern void gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_share, bool works);
 extern void gpusort_parts_largest(GpuSortParts *time, double part);
-extern GpuSortParts gpusort_parts_gathered(GpuSortParts time, int workers, double rows,
+extern GpuSortParts gpusort_parts_gathered(GpuSortParts time, int workers, double processes,
 										   GpuSortNodeKind kind);
 
 #endif /* GPUSORT_TIME_PARTS_H */
