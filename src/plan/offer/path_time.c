@@ -490,11 +490,13 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	double first = path->verified || estimate->first < 0 ? rows : Min(estimate->first, rows);
 	GpuSortParts sorted = {.rows = rows, .processes = 1};
 	GpuSortParts by_range;
+	double time_by_range;
 	GpuSortAlone alone = estimate->repeated && !gpusort_force ? GPUSORT_ALONE_REPEATED : GPUSORT_ALONE_TIME;
 
 	if (path->shared)
 		return shared_sort_time(path, &time);
 	by_range = native_sort_time(estimate, &path->custom.path, input, time, 0);
+	time_by_range = gpusort_parts_total(&by_range);
 	if (estimate->first >= 0 && !path->verified)
 		sort = gpusort_sort_time_of_first(sort, rows, first);
 	sorted.before = gpusort_parts_total(&time) + sort.ingest * time.rows;
@@ -520,8 +522,7 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 		((GpuSortPath *) path)->alone = alone;
 	}
 	/* Where its input runs by ranges, it is faster that PostgreSQL sorts each of them, in all processes. */
-	if (by_range.range_key != NULL &&
-		(gpusort_force || gpusort_parts_total(&by_range) < gpusort_parts_total(&sorted)))
+	if (by_range.range_key != NULL && (gpusort_force || time_by_range < gpusort_parts_total(&sorted)))
 	{
 		((GpuSortPath *) path)->by_range = estimate->note;
 		return by_range;
