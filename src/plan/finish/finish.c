@@ -101,7 +101,7 @@ visit(Plan **link, void *arg)
 		gpusort_merge_join_drop_material((MergeJoin *) plan);
 	if (IsA(plan, Agg))
 	{
-		gpusort_presorted_settle(place.finish, (Agg *) plan);
+		gpusort_presorted_settle(&place, (Agg *) plan);
 		gpusort_partial_groups_settle(place.finish, (Agg *) plan);
 		gpusort_ranges_settle_aggregate(place.finish, (Agg *) plan);
 	}

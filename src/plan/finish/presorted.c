@@ -372,10 +372,29 @@ count_rows(Agg *agg, Presorted *presorted)
 	agg->plan.qual = (List *) count_mutator((Node *) agg->plan.qual, presorted);
 }
 
+/* Returns true if a plan is a GpuSort, or, in the place of one that sorts each range, a Sort; *info says how it sorts. */
+static bool
+is_sort(const Plan *plan, bool in_ranges, GpuSortPlanInfo *info)
+{
+	CustomScan like = {.scan.plan.type = T_CustomScan};
+
+	if (gpusort_plan_is(plan, &gpusort_scan_methods))
+		gpusort_plan_unpack((const CustomScan *) plan, info);
+	else if (in_ranges && IsA(plan, Sort))
+	{
+		like.custom_private = gpusort_plan_pack((const Sort *) plan);
+		gpusort_plan_unpack(&like, info);
+	}
+	else
+		return false;
+	return true;
+}
+
 /* Changes an Agg as the head of this file says.  To be called when GpuSort is where it is to be below it. */
 void
-gpusort_presorted_settle(GpuSortFinish *finish, Agg *agg)
+gpusort_presorted_settle(const GpuSortPlanPlace *place, Agg *agg)
 {
+	GpuSortFinish *finish = place->finish;
 	Plan **part = gpusort_ranges_part_below(outerPlan(agg));
 	Plan **below = part != NULL ? part : &outerPlan(agg);
 	Presorted presorted = {.agg = agg, .below = *below};
@@ -386,9 +405,8 @@ gpusort_presorted_settle(GpuSortFinish *finish, Agg *agg)
 		presorted.below = outerPlan(presorted.below);
 	}
 	if (agg->aggsplit == AGGSPLIT_SIMPLE && agg->aggstrategy != AGG_HASHED && agg->groupingSets == NIL &&
-		agg->chain == NIL && gpusort_plan_is(presorted.below, &gpusort_scan_methods))
+		agg->chain == NIL && is_sort(presorted.below, place->in_ranges || part != NULL, &presorted.sort))
 	{
-		gpusort_plan_unpack((const CustomScan *) presorted.below, &presorted.sort);
 		if (!gpusort_mode_by_counts(finish, agg, *below, &presorted.sort))
 		{
 			count_rows(agg, &presorted);

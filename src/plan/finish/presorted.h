@@ -12,6 +12,6 @@
 
 #include "plan/finish/place.h"
 
-extern void gpusort_presorted_settle(GpuSortFinish *finish, Agg *agg);
+extern void gpusort_presorted_settle(const GpuSortPlanPlace *place, Agg *agg);
 
 #endif /* GPUSORT_PRESORTED_H */

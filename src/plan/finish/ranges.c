@@ -184,7 +184,7 @@ read_rows(Agg *part, Plan *rows)
 	add_params(&part->plan, rows->extParam);
 }
 
-/* Makes the part of an aggregate that each range has, where that is to be and has not been made yet. */
+/* Makes the part of an aggregate that each range has, where that is to be and has not been made yet, if it can be. */
 void
 gpusort_ranges_settle_aggregate(GpuSortFinish *finish, Agg *agg)
 {
@@ -195,7 +195,7 @@ gpusort_ranges_settle_aggregate(GpuSortFinish *finish, Agg *agg)
 		return;
 	if (!gpusort_combine_may(agg))
 	{
-		elog(GPUSORT_BROKEN_PLAN, "an aggregate that was planned in parts cannot be put together from these");
+		/* A window that tells the aggregate which rows to see (presorted.c) */
 		gpusort_ranges_put_part(finish, agg, *below, *below);
 		return;
 	}

@@ -196,6 +196,7 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	GpuSortAggregates shape;
 	bool mode = served == GPUSORT_SERVED_MODE && path->numGroups > 1; /* as finish/mode.c has it */
 	bool combines;
+	bool shared;
 
 	if (served == GPUSORT_SERVED_PERCENTILES)
 		return percentiles_time((const GpuSortPath *) path->subpath, time, sorts.sorts);
@@ -206,18 +207,15 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	shape = gpusort_aggregates_shape(estimate->root, aggregates, path->subpath, groups > 1,
 									 served != GPUSORT_SERVED_NONE ? &sorts : NULL);
 	gpusort_parts_largest(&time, skew.largest);
+	shared = may_share(estimate, &path->path, &time);
+	time.in_parts = !shared && (mode || combines || served == GPUSORT_SERVED_FIRST_ROWS);
 	gpusort_parts_add(&time,
 					  gpusort_path_group_time(estimate->root, kind, path->subpath, time.rows, groups, skew.frequent,
 											  path->transitionSpace, &shape),
-					  mode ? groups : rows_of_groups(&path->path, path->numGroups, groups),
-					  mode || combines || may_share(estimate, &path->path, &time), true);
+					  mode ? groups : rows_of_groups(&path->path, path->numGroups, groups), mode || combines || shared, true);
 	if (combines)
-	{
-		time.in_parts = true;
 		gpusort_parts_end(&time);
-	}
 	/* The first of the values by how many rows they have (finish/mode.c) */
-	time.in_parts |= mode;
 	if (mode)
 		gpusort_parts_add(&time, gpusort_native_sort_time(groups, path->subpath->pathtarget->width, 1, 1, false), 1, false,
 						  true);

@@ -28,7 +28,7 @@ typedef struct GpuSortPath
 
 	/* The highest path above it that runs by ranges of its rows; NULL: none does, and why no more do */
 	const Path *range_top;
-	bool range_parts; /* the aggregate right above that is put together from those of ranges */
+	bool range_parts; /* the aggregate right above has something below it in the ranges, or its part of each */
 	bool by_range;    /* its input runs by ranges, and PostgreSQL sorts the rows of each in its place */
 	GpuSortAlone alone;
 } GpuSortPath;

@@ -29,7 +29,7 @@ typedef struct GpuSortParts
 	bool goes_on;             /* a window below goes on from one range to the next: its partitions do not end with them */
 	int nodes;                /* above the sort that run by ranges and have something to do */
 	const Path *top;          /* the highest of these, with those that pass rows on */
-	bool in_parts;            /* of an aggregate of all rows, which is above top: its part of each range */
+	bool in_parts;            /* what an aggregate, which is above top, has below it, or its part of each range */
 	List *sorts;              /* the GpuSorts below, if they note that; otherwise NIL */
 } GpuSortParts;
 
