@@ -26,12 +26,14 @@
 #include "plan/finish/presorted.h"
 #include "plan/finish/ranges.h"
 #include "plan/finish/sort_nodes.h"
+#include "plan/offer/paths.h"
 
 static bool
 is_ours(const Plan *plan)
 {
 	return gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods) ||
-		gpusort_plan_is(plan, &gpusort_exchange_scan_methods) || gpusort_plan_is(plan, &gpusort_output_scan_methods);
+		gpusort_plan_is(plan, &gpusort_exchange_scan_methods) || gpusort_plan_is(plan, &gpusort_output_scan_methods) ||
+		gpusort_plan_is(plan, &gpusort_groups_scan_methods);
 }
 
 /* Returns the LIMIT that asks a plan's children for their first rows alone; NULL if none does. */
@@ -67,7 +69,7 @@ place_below(const GpuSortPlanPlace *place, const Plan *plan)
 	below.above = plan;
 	below.limit = limit_below(place, plan);
 	below.foreign = IsA(plan, CustomScan) && !is_ours(plan);
-	if (IsA(plan, CustomScan))
+	if (IsA(plan, CustomScan) && !gpusort_plan_is(plan, &gpusort_groups_scan_methods))
 		below.in_ranges = gpusort_plan_is(plan, &gpusort_output_scan_methods);
 	if (IsA(plan, Gather))
 	{
