@@ -372,7 +372,7 @@ count_rows(Agg *agg, Presorted *presorted)
 	agg->plan.qual = (List *) count_mutator((Node *) agg->plan.qual, presorted);
 }
 
-/* Returns true if a plan is a GpuSort, or, in the place of one that sorts each range, a Sort; *info says how it sorts. */
+/* Returns true if a plan is a GpuSort, or a Sort in the place of one, of each range; *info says how it sorts. */
 static bool
 is_sort(const Plan *plan, bool in_ranges, GpuSortPlanInfo *info)
 {
