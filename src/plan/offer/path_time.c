@@ -384,6 +384,43 @@ hash_join_time(const Estimate *estimate, const HashPath *path)
 	};
 }
 
+#ifndef SET_OPERATIONS_READ_APPEND
+/* Returns true if a column has the values of a key. */
+static bool
+has_values_of(Expr *column, const PathKey *key)
+{
+	List *columns = list_make1(column);
+	ListCell *cell;
+
+	foreach(cell, key->pk_eclass->ec_members)
+	{
+		if (gpusort_count_columns(columns, lfirst_node(EquivalenceMember, cell)) > 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns true if these keys, of both sides, are of one column of a set operation, and part the rows alike: a side with a
+ * constant in the first column is sorted by another one.
+ */
+static bool
+part_one_column(const SetOpPath *path, const PathKey *left, const PathKey *right)
+{
+	ListCell *left_cell;
+	ListCell *right_cell;
+
+	if (!gpusort_key_parts_both_sides(left) || !gpusort_key_parts_both_sides(right))
+		return false;
+	forboth(left_cell, path->leftpath->pathtarget->exprs, right_cell, path->rightpath->pathtarget->exprs)
+	{
+		if (has_values_of(lfirst(left_cell), left) && has_values_of(lfirst(right_cell), right))
+			return true;
+	}
+	return false;
+}
+#endif
+
 static GpuSortParts
 set_operation_time(const Estimate *estimate, const SetOpPath *path)
 {
@@ -404,7 +441,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 	GpuSortParts right = input_time(estimate, path->rightpath);
 	double rows = left.rows + right.rows;
 	double groups = more_groups(estimate, path->numGroups, left.rows);
-	bool same_keys = gpusort_key_parts_both_sides(left.range_key) && gpusort_key_parts_both_sides(right.range_key);
+	bool same_keys = part_one_column(path, left.range_key, right.range_key);
 
 	return both_sides_time(
 		estimate, &path->path, left, &right,
