@@ -33,6 +33,7 @@
 #include "facts/parallel_safety.h"
 #include "miscadmin.h"
 #include "node.h"
+#include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -385,39 +386,37 @@ hash_join_time(const Estimate *estimate, const HashPath *path)
 }
 
 #ifndef SET_OPERATIONS_READ_APPEND
-/* Returns true if a column has the values of a key. */
-static bool
-has_values_of(Expr *column, const PathKey *key)
+/* The numbers of a path's columns that have the values of a key: of a set operation those of its left side. */
+static Bitmapset *
+columns_of_key(const Path *path, const PathKey *key)
 {
-	List *columns = list_make1(column);
+	Bitmapset *columns = NULL;
 	ListCell *cell;
 
-	foreach(cell, key->pk_eclass->ec_members)
+	while (IsA(path, SetOpPath) || IsA(path, SortPath))
+		path = IsA(path, SetOpPath) ? ((const SetOpPath *) path)->leftpath : ((const SortPath *) path)->subpath;
+	foreach(cell, path->pathtarget->exprs)
 	{
-		if (gpusort_count_columns(columns, lfirst_node(EquivalenceMember, cell)) > 0)
-			return true;
+		ListCell *member;
+
+		foreach(member, key->pk_eclass->ec_members)
+		{
+			if (gpusort_count_columns(list_make1(lfirst(cell)), lfirst_node(EquivalenceMember, member)) > 0)
+				columns = bms_add_member(columns, foreach_current_index(cell));
+		}
 	}
-	return false;
+	return columns;
 }
 
 /*
- * Returns true if these keys, of both sides, are of one column of a set operation, and part the rows alike: a side with a
- * constant in the first column is sorted by another one.
+ * Returns true if these keys, of both sides, are of one column of a set operation, and part the rows alike: a side with
+ * a constant in the first column is sorted by another one.
  */
 static bool
 part_one_column(const SetOpPath *path, const PathKey *left, const PathKey *right)
 {
-	ListCell *left_cell;
-	ListCell *right_cell;
-
-	if (!gpusort_key_parts_both_sides(left) || !gpusort_key_parts_both_sides(right))
-		return false;
-	forboth(left_cell, path->leftpath->pathtarget->exprs, right_cell, path->rightpath->pathtarget->exprs)
-	{
-		if (has_values_of(lfirst(left_cell), left) && has_values_of(lfirst(right_cell), right))
-			return true;
-	}
-	return false;
+	return gpusort_key_parts_both_sides(left) && gpusort_key_parts_both_sides(right) &&
+		bms_overlap(columns_of_key(path->leftpath, left), columns_of_key(path->rightpath, right));
 }
 #endif
 
