@@ -204,13 +204,26 @@ gpusort_window_path_needs(const WindowAggPath *path)
 	return gpusort_window_needs(&window);
 }
 
+/* Returns true if a path is a GpuSort of rows that processes take in, not one that sorts what runs by ranges again. */
+static bool
+reads_parts(const Path *path)
+{
+	const GpuSortPath *sort = (const GpuSortPath *) path;
+	const Path *input;
+
+	if (!gpusort_path_is_sort(path))
+		return false;
+	input = IsA(sort->input, ProjectionPath) ? ((const ProjectionPath *) sort->input)->subpath : sort->input;
+	return sort->gathered || IsA(input, GatherPath);
+}
+
 /* Returns true if ranges of a window's rows, by this key, may end within its partitions (range_plan.c). */
 bool
 gpusort_window_path_may_go_on(PlannerInfo *root, const WindowAggPath *path, const PathKey *key)
 {
 	const GpuSortWindowNeeds needs = gpusort_window_path_needs(path);
 
-	return gpusort_path_is_sort(path->subpath) &&
+	return reads_parts(path->subpath) &&
 		(needs.rule == GPUSORT_WINDOW_NEAR ||
 		 (needs.rule == GPUSORT_WINDOW_RUNNING && groups_by_key(root, key, path->winclause->orderClause)));
 }

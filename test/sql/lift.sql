@@ -317,5 +317,6 @@ BEGIN
 	PERFORM set_config(join_setting, (join_setting = setting)::text, true) FROM unnest(ARRAY['enable_hashjoin', 'enable_mergejoin', 'enable_nestloop']) join_setting;
 	RETURN CASE WHEN lift.forced_sorted_digest(query) = lift.native_sorted_digest(query) THEN 'same' ELSE 'other rows' END;
 END $$;
+SELECT is(lift.by_join('enable_hashjoin', 'SELECT b, rank() OVER (ORDER BY b, c NULLS FIRST) AS r FROM (SELECT DISTINCT b, c FROM lift.l) d'), 'same', 'a window over a sort of what comes in ranges');
 SELECT is(lift.by_join(settings, query), 'same', settings || ': ' || query) FROM lift.joined ORDER BY settings COLLATE "C", query COLLATE "C";
 SELECT * FROM finish();
