@@ -390,7 +390,7 @@ is_sort(const Plan *plan, bool in_ranges, GpuSortPlanInfo *info)
 	return true;
 }
 
-/* Changes an Agg as the head of this file says.  To be called when GpuSort is where it is to be below it. */
+/* Changes an Agg as the head of this file says.  Call it when what is below it is settled. */
 void
 gpusort_presorted_settle(const GpuSortPlanPlace *place, Agg *agg)
 {

@@ -20,12 +20,12 @@
 #include "plan/finish/ranges.h"
 
 #include "node.h"
-#include "plan/finish/combine.h"
-#include "plan/finish/plan_tree.h"
-#include "plan/finish/range_plan.h"
 #include "nodes/bitmapset.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "plan/finish/combine.h"
+#include "plan/finish/plan_tree.h"
+#include "plan/finish/range_plan.h"
 #include "plan/offer/paths.h"
 
 static const char *const why_alone[] = {
@@ -83,8 +83,8 @@ gpusort_ranges_settle_partial(const GpuSortPlanPlace *place, CustomScan *output)
 }
 
 /*
- * Returns the place of the plan of whose rows a part of an aggregate is to be made, below the GpuSortExchange that the
- * aggregate reads; NULL: there is none.
+ * Returns the place of the plan whose rows a part of an aggregate reads, below the GpuSortExchange that the aggregate
+ * reads; NULL: there is none.
  */
 Plan **
 gpusort_ranges_part_below(Plan *plan)

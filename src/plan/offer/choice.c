@@ -326,7 +326,7 @@ take_cost(Path *path, double startup_cost, double total_cost)
 			}
 			return;
 		}
-		below = gpusort_path_is_output(below) ? gpusort_output_path_child(below)
+		below = gpusort_path_is_output(below) ? gpusort_partial_path_child(below)
 			: children.links[0] != NULL       ? *children.links[0]
 											  : NULL;
 	}

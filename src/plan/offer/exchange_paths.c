@@ -39,7 +39,6 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "plan/model/shape.h"
-#include "plan/offer/path_time.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
 #include "settings.h"
@@ -54,8 +53,6 @@ typedef struct Sharing
 	int workers;       /* as many as any of the sorts has */
 	double processes;  /* that share the rows, as the planner counts the leader */
 } Sharing;
-
-static Path *with_exchanges(PlannerInfo *root, Path *path);
 
 /* Returns the first GpuSort that a path reads; NULL if there is none. */
 static const GpuSortPath *
@@ -276,9 +273,12 @@ is_marked(const Path *path, int link)
 		join->innersortkeys == NIL;
 }
 
-/* Returns a path with GpuSortExchange where it is to be: the same, if it is to be nowhere. */
-static Path *
-with_exchanges(PlannerInfo *root, Path *path)
+/*
+ * Returns a path with GpuSortExchange above what runs by ranges, as gpusort_path_note_ranges has noted right before:
+ * the same path, if nothing does.
+ */
+Path *
+gpusort_with_exchanges(PlannerInfo *root, Path *path)
 {
 	GpuSortPathChildren children = gpusort_path_children(path);
 	PlannerInfo *below = IsA(path, SubqueryScanPath) ? path->parent->subroot : root;
@@ -290,9 +290,10 @@ with_exchanges(PlannerInfo *root, Path *path)
 	if (gpusort_path_is_sort(path))
 	{
 		Path *input = gpusort_path_input(path);
-		Path *taken = ((GpuSortPath *) path)->gathered || ((GpuSortPath *) path)->shared ? input
-																						 : with_exchanges(root, input);
+		Path *taken = input;
 
+		if (!((GpuSortPath *) path)->gathered && !((GpuSortPath *) path)->shared)
+			taken = gpusort_with_exchanges(root, input);
 		return taken == input ? path : gpusort_path_over(path, taken);
 	}
 	first_rows = IsA(path, LimitPath) ? with_first_rows(root, (LimitPath *) path) : NULL;
@@ -306,7 +307,7 @@ with_exchanges(PlannerInfo *root, Path *path)
 		else if (child != NULL && is_marked(path, i) && is_top(child))
 			note_alone(child, GPUSORT_ALONE_MARKED);
 		else if (child != NULL)
-			taken = with_exchanges(below, child);
+			taken = gpusort_with_exchanges(below, child);
 		if (taken == child)
 			continue;
 		if (copy == NULL)
@@ -323,7 +324,7 @@ with_exchanges(PlannerInfo *root, Path *path)
 
 		foreach(cell, *children.list)
 		{
-			list = lappend(list, with_exchanges(root, lfirst(cell)));
+			list = lappend(list, gpusort_with_exchanges(root, lfirst(cell)));
 			changed |= llast(list) != lfirst(cell);
 		}
 		if (changed)
@@ -333,14 +334,4 @@ with_exchanges(PlannerInfo *root, Path *path)
 		}
 	}
 	return copy != NULL ? copy : path;
-}
-
-/*
- * Returns a path with GpuSortExchange above what runs by ranges, as gpusort_path_note_ranges has noted right before:
- * the same path, if nothing does.
- */
-Path *
-gpusort_with_exchanges(PlannerInfo *root, Path *path)
-{
-	return with_exchanges(root, path);
 }

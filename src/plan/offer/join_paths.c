@@ -298,7 +298,7 @@ gpusort_grouped_ranges_path(PlannerInfo *root, const AggPath *native, bool order
 		!grouping_is_sortable(native->groupClause))
 		return NULL;
 	if (gpusort_path_is_output(join))
-		join = gpusort_output_path_child(join);
+		join = gpusort_partial_path_child(join);
 	else if (IsA(join, HashPath) || IsA(join, MergePath))
 		join = joined_ranges(root, (JoinPath *) join);
 	else

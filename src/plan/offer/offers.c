@@ -301,7 +301,7 @@ with_children(const GpuSortPathPlace *place, Path *path)
 	if (gpusort_path_is_groups(path))
 	{
 		const GpuSortPathPlace below = place_below(place, path, 0);
-		Path *rows = gpusort_groups_path_child(path);
+		Path *rows = gpusort_partial_path_child(path);
 		Path *taken = take(&below, rows);
 
 		return taken == rows ? path : gpusort_groups_path_over(path, taken);

@@ -143,7 +143,7 @@ are_groups(const Path *path)
 		if (gpusort_path_is_sort(path))
 			path = ((const GpuSortPath *) path)->input;
 		else if (gpusort_path_is_output(path))
-			path = gpusort_output_path_child(path);
+			path = gpusort_partial_path_child(path);
 		else if (IsA(path, ProjectionPath) || IsA(path, SortPath) || IsA(path, GatherPath) || IsA(path, GatherMergePath))
 			path = ((const ProjectionPath *) path)->subpath;
 		else
@@ -248,7 +248,7 @@ gather_time(const Estimate *estimate, const Path *path, const Path *below, GpuSo
 static GpuSortParts
 partial_groups_time(const Estimate *estimate, const GpuSortGroupsPath *path)
 {
-	const Path *rows = gpusort_groups_path_child(&path->custom.path);
+	const Path *rows = gpusort_partial_path_child(&path->custom.path);
 	GpuSortParts time = input_time(estimate, rows);
 	double groups = more_groups(estimate, path->groups, time.rows);
 	const GpuSortAggregates shape = gpusort_aggregates_shape(estimate->root, path->aggregates, rows, groups > 1, NULL);
@@ -780,7 +780,7 @@ kind_time(const Estimate *estimate, const Path *path)
 			if (gpusort_path_is_sort(path))
 				return gpusort_time(estimate, (const GpuSortPath *) path);
 			if (gpusort_path_is_output(path))
-				return ranges_time(estimate, gpusort_output_path_child(path));
+				return ranges_time(estimate, gpusort_partial_path_child(path));
 			if (gpusort_path_is_groups(path))
 				return partial_groups_time(estimate, (const GpuSortGroupsPath *) path);
 			break;

@@ -135,10 +135,8 @@ gpusort_path_only_child(const Path *path)
 
 	if (IsA(path, MemoizePath))
 		return ((const MemoizePath *) path)->subpath;
-	if (gpusort_path_is_output(path))
-		return gpusort_output_path_child(path);
-	if (gpusort_path_is_groups(path))
-		return gpusort_groups_path_child(path);
+	if (gpusort_path_is_output(path) || gpusort_path_is_groups(path))
+		return gpusort_partial_path_child(path);
 	if (IsA(path, CustomPath))
 		return gpusort_path_is_sort(path) ? ((const GpuSortPath *) path)->input : NULL;
 	children = gpusort_path_children((Path *) path);

@@ -542,13 +542,6 @@ gpusort_path_is_groups(const Path *path)
 	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &groups_path_methods;
 }
 
-/* The path of whose rows the groups are. */
-Path *
-gpusort_groups_path_child(const Path *path)
-{
-	return linitial(((const CustomPath *) path)->custom_paths);
-}
-
 /* Returns the groups of another path of the same rows. */
 Path *
 gpusort_groups_path_over(const Path *path, Path *partial)
@@ -565,9 +558,9 @@ gpusort_path_is_output(const Path *path)
 	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &output_path_methods;
 }
 
-/* The path that a GpuSortOutput runs range by range. */
+/* The path that a GpuSortOutput runs range by range, or whose rows' groups a path of groups has. */
 Path *
-gpusort_output_path_child(const Path *path)
+gpusort_partial_path_child(const Path *path)
 {
 	return linitial(((const CustomPath *) path)->custom_paths);
 }

@@ -56,12 +56,11 @@ extern List *gpusort_path_missing_columns(const Path *path, List *pathkeys);
 extern Path *gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys);
 extern Path *gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers);
 extern bool gpusort_path_is_output(const Path *path);
-extern Path *gpusort_output_path_child(const Path *path);
+extern Path *gpusort_partial_path_child(const Path *path);
 extern Path *gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int workers);
 extern Path *gpusort_groups_path(RelOptInfo *rel, Path *partial, double groups, List *aggregates,
 								 uint64 transition_space);
 extern bool gpusort_path_is_groups(const Path *path);
-extern Path *gpusort_groups_path_child(const Path *path);
 extern Path *gpusort_groups_path_over(const Path *path, Path *partial);
 extern double gpusort_path_shared_order_time(const GpuSortPath *path);
 extern double gpusort_path_more_rows_time(const Path *path, double rows, double factor);
