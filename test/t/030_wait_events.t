@@ -188,8 +188,8 @@ sees_at_gate(q{SELECT gate_alone(g), pad, sum FROM (SELECT g, pad, sum(id) OVER 
 
 if ($names)
 {
-	# as doc/operations.md has them
-	my ($table) = PostgreSQL::Test::Utils::slurp_file('doc/operations.md') =~ /\| wait event \|.*?\n\|[-|]+\n(.*?)\n\n/s;
+	# as doc/views.md has them
+	my ($table) = PostgreSQL::Test::Utils::slurp_file('doc/views.md') =~ /\| wait event \|.*?\n\|[-|]+\n(.*?)\n\n/s;
 	my $documented = join "\n", sort map { /^\| `(\w+)`/ } split /\n/, $table;
 	is($node->safe_psql('postgres', q{SELECT name FROM pg_wait_events WHERE type = 'Extension' AND name LIKE 'Gpusort%' }
 		. q{ORDER BY name COLLATE "C"}), $documented, 'pg_wait_events has those that are documented');

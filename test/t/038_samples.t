@@ -69,7 +69,7 @@ $node->safe_psql('postgres',
 	ANALYZE pgbench_accounts});
 my %count;
 for my $text (map { blocks($_) } 'README.md',
-	map { "doc/$_.md" } qw(explain limits operations settings troubleshooting types))
+	map { "doc/$_.md" } qw(explain limits operations settings troubleshooting types views))
 {
 	if ($text =~ /^CREATE EXTENSION gpusort;.*^EXPLAIN/ms)
 	{
