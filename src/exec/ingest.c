@@ -269,8 +269,7 @@ end_ingest(CustomScanState *node)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
-	if (IsParallelWorker())
-		gpusort_parallel_sort_drop(state->set.sorts[0]);
+	gpusort_parallel_sort_drop(state->set.sorts[0]);
 	gpusort_sort_drop(state->part);
 	ExecEndNode(outerPlanState(node));
 }
@@ -537,9 +536,7 @@ static void
 begin_sort(GpuSortIngestState *state, GpuSortState *sort)
 {
 	const GatherState *gather = state->gather;
-	/* Empty rows do not go into expressions of Gather's, so no worker can be made to stay then. */
-	const bool may_hold = gather->ps.ps_ProjInfo == NULL;
-	const int participants = may_hold ? 1 + castNode(Gather, gather->ps.plan)->num_workers : 1;
+	const int participants = 1 + castNode(Gather, gather->ps.plan)->num_workers;
 	GpuSortFailure failure;
 
 	gpusort_ingest_reset(state);
@@ -548,7 +545,8 @@ begin_sort(GpuSortIngestState *state, GpuSortState *sort)
 		gpusort_sort_begin_native(sort, &failure);
 		return;
 	}
-	state->holds = may_hold && sort->service.parallel;
+	/* Empty rows do not go into expressions of Gather's, so no worker can be made to stay then. */
+	state->holds = sort->service.parallel && gather->ps.ps_ProjInfo == NULL;
 	state->participates = parallel_leader_participation;
 	if (state->shared == state->own)
 		start_shared(state);

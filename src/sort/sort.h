@@ -43,9 +43,9 @@
  *	begun in the service by that, and never falls back by itself.
  *
  * ROWS THAT OTHERS PUT
- *	Such a sort may also be one whose rows this process alone reads, and which falls back like any other: of a part of
- *	the rows that others put beside those of the source.  Then put_own, take_back and complete take the places of put
- *	and perform (exec/ingest.c).
+ *	Others may put rows into the sort in the service beside those of the source, while this process alone reads all.
+ *	Such a sort is begun and ordered by parallel/, too, but falls back by itself: put_own, take_back and complete take
+ *	the places of put and perform (exec/ingest.c).
  *
  * WHO ELSE
  *	The kind of row is row_kind.h's, which has the list of them, where rows come from source.h's.  Of the service, and
