@@ -61,11 +61,13 @@ make_sort(GpuSortScanState *state)
 	else
 		source = gpusort_ingest_source(state->ingest, state->rows, info->rescannable);
 	state->sort = gpusort_sort_create(&state->rows->rows, source, info->columns, info->ncolumns);
+	if (state->ingest != NULL)
+		gpusort_ingest_set_sort(state->ingest, state->sort);
 	state->sort->estimated_rows = info->estimated_rows;
 	state->sort->estimated_width = info->estimated_width;
 	state->sort->may_reread = (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
 	if (gpusort_plan_state(state)->plan->parallel_aware)
-		state->parallel = gpusort_parallel_sort_create(state->sort, info->range_columns);
+		state->parallel = gpusort_parallel_sort_create(state->sort, info->range_columns, NULL);
 }
 
 static void

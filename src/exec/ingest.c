@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * ingest.c
- *	  The GpuSortIngest node: ingests rows below Gather.
+ *	  The GpuSortIngest node: ingests rows below Gather, for a sort that the leader alone reads.
  *
- *	  GpuSort				begins the sort; reads Gather to its end; sorts; emits
+ *	  GpuSort				begins the sort; reads Gather to its end; orders; emits
  *	    Gather
  *	      GpuSortIngest		in the leader and in each worker: rows to the service
  *	        partial plan
@@ -15,10 +15,13 @@
  * rows when there is no sort, when it is full or lost; long rows, which stay in
  * a temporary file of the leader's.
  *
- * Where the order of the rows is to be verified (order_check.c), workers that have handed over all of
- * their rows stay, below Gather, until they have verified their parts.  The leader's node then
- * sends an empty row up whenever Gather asks for one, so that GpuSort can see, between rows
- * of workers that do not stay, whether all others have: every worker that Gather knows of has stayed then.
+ * The processes are the participants of a parallel sort (parallel/participants.h), with which nothing is done but to
+ * ingest it.  Each registers and signs off; the leader last, since it puts what others have passed up.  It orders the
+ * rows, the others verify their order with it, where that is to be done, and none but the leader reads them then.
+ *
+ * Workers that are to verify wait below Gather, those of them that have handed over all of their rows.  So the leader's
+ * node sends an empty row up whenever Gather asks for one: GpuSort can see then, between rows of other workers, that
+ * every worker that Gather has still is one that waits.
  *
  * With no sort started, or none to join, the node passes its child's rows on.
  *
@@ -29,7 +32,7 @@
  *	The sort of the GpuSort node runs in the leader.  Its source are the rows that come up through Gather; those that
  *	the participants have put are what others put (sort/sort.h has the order of calls).
  *
- * Memory: a worker's connection belongs to the context of the query.
+ * Memory: a worker's connections belong to the context of its sort.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,24 +45,20 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
-#include "parallel/order_check.h"
-#include "parallel/parallel_ingest.h"
-#include "server/installation.h"
+#include "parallel/participants.h"
 #include "server/reasons.h"
 #include "server/wait_events.h"
 #include "sort/fallback.h"
-#include "sort/service_sort.h"
 #include "storage/latch.h"
 
-/* In dynamic shared memory. */
+/* In dynamic shared memory, or where there are no workers in the leader's; the parallel sort's follows. */
 typedef struct IngestShared
 {
-	uint64 build; /* of the leader's module: one of another build knows no more of this */
-	bool stays;   /* workers that have handed over all of their rows stay, to verify the order of all */
 	GpuSortClaims claims;
-	GpuSortOrderedRows rows;
-	GpuSortParallelIngestShared ingest; /* variable length: must be last field */
+	bool stays; /* workers that have handed over all of their rows stay, to verify the order of all */
 } IngestShared;
+
+#define SHARED_BYTES CACHELINEALIGN(sizeof(IngestShared))
 
 /* What the GpuSort above Gather has of the node. */
 typedef struct IngestSource
@@ -72,18 +71,20 @@ struct GpuSortIngestState
 {
 	CustomScanState css; /* must be first field */
 	GpuSortPlanInfo info;
-	GpuSortParallelIngest ingest; /* without a writer rows go up */
 	GpuSortHeapRows *rows;
-	GpuSortPlanSource child; /* of input */
-	GpuSortInput input;
-	IngestShared *shared; /* NULL: there are no workers */
-	bool joins;           /* a worker is to join the sort */
-	bool ended;           /* the child has no more rows */
-	bool passed;          /* rows of it have gone up */
+	GpuSortPlanSource child;       /* of part */
+	GpuSortState *part;            /* this process's rows; in a worker, what it verifies the sort with */
+	GpuSortSortSet set;            /* of the one sort */
+	GpuSortParallelIngest *ingest; /* without a writer rows go up */
+	IngestShared *shared;          /* NULL: a worker has no part in it */
+	bool joins;                    /* a worker is to join the sort */
+	bool ended;                    /* the child has no more rows */
+	bool passed;                   /* rows of it have gone up */
 
 	/* the leader's */
 	IngestSource source; /* of the sort above */
 	GatherState *gather; /* above */
+	IngestShared *own;   /* what is shared where there are no workers */
 	bool holds;          /* an empty row goes up, again and again, when the child has no more */
 	bool held;           /* one has */
 	bool participates;   /* the leader has a part of the rows */
@@ -93,17 +94,32 @@ struct GpuSortIngestState
 	uint64 *worker_rows;
 };
 
-/* Joins the sort that the leader has begun; if that is not to be, rows go up. */
+/* Returns this process as a participant; processes is as there. */
+static GpuSortParticipant
+participant(GpuSortIngestState *state, int processes)
+{
+	return (GpuSortParticipant){.set = &state->set, .claims = &state->shared->claims, .processes = processes};
+}
+
+/*
+ * Registers a worker, and joins the sort that the leader has begun; if that is not to be, rows go up.  That its keys
+ * would be others is the end of the sort.
+ */
 static void
 join_sort(GpuSortIngestState *state)
 {
-	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+	MemoryContext caller = MemoryContextSwitchTo(state->part->context);
 	GpuSortFailure failure;
 
 	state->joins = false;
-	if (!gpusort_parallel_ingest_join(&state->ingest, NULL, &failure))
+	(void) gpusort_claims_register(&state->shared->claims);
+	if (!gpusort_parallel_ingest_join(state->ingest, NULL, &failure))
+	{
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker passes its rows on: %s", failure.text)));
+		if (failure.reason == GPUSORT_REASON_COLLATION)
+			gpusort_claims_stop(&state->shared->claims, &failure);
+	}
 	MemoryContextSwitchTo(caller);
 }
 
@@ -115,63 +131,42 @@ static bool
 stop_writing(GpuSortIngestState *state)
 {
 	GpuSortFailure ignored;
-	bool left = false;
 
 	/*
 	 * The leader's writer is GpuSort's to finish.  After a loss there is nobody to answer; the leader hears of it too.
 	 */
-	if (state->ingest.client != NULL)
-		left = gpusort_parallel_ingest_leave(&state->ingest, &ignored);
-	state->ingest.writer = NULL;
-	return left;
+	if (state->ingest->client != NULL)
+		return gpusort_parallel_ingest_leave(state->ingest, &ignored);
+	state->ingest->writer = NULL;
+	return false;
 }
 
-/* Verifies, in a worker, parts of the sorted rows; false, with a reason, if they are out of order, or lost. */
-static bool
-check_parts(GpuSortIngestState *state, GpuSortFailure *failure)
-{
-	IngestShared *shared = state->shared;
-	GpuSortReader reader;
-	GpuSortOrderReader own = {.reader = &reader};
-	bool good;
-
-	own.client = gpusort_client_join(shared->ingest.token, shared->ingest.generation, true, failure);
-	if (own.client == NULL)
-	{
-		ereport(DEBUG1,
-				(errmsg_internal("gpusort: a parallel worker verifies no rows: %s", failure->text)));
-		return true;
-	}
-	own.check = gpusort_collation_check_create(state->ingest.keys, &state->rows->rows); /* there are no long ones */
-	good = gpusort_order_check_parts(&own, &shared->rows, &shared->claims, failure);
-	gpusort_client_end(own.client);
-	return good;
-}
-
-/* Stays, in a worker whose rows are all put, to verify the order once there is one, unless no more rows are wanted. */
-static void
-stay(GpuSortIngestState *state)
-{
-	GpuSortClaims *claims = &state->shared->claims;
-	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	GpuSortFailure failure;
-
-	gpusort_claims_sign_off(claims, true);
-	if (gpusort_claims_await_task(claims, false, GPUSORT_PARTS_NONE) == GPUSORT_TASK_VERIFY &&
-		!check_parts(state, &failure))
-		gpusort_claims_stop(claims, &failure);
-	MemoryContextSwitchTo(caller);
-}
-
-/* Notes that there are no more rows; returns NULL, or in a leader that is to be asked again an empty row. */
+/* Returns NULL after the last row, or in a leader that is to be asked again an empty row. */
 static TupleTableSlot *
 hold(GpuSortIngestState *state)
 {
-	state->ended = true;
 	if (!state->holds)
 		return NULL;
 	state->held = true;
 	return ExecStoreAllNullTuple(state->empty_row);
+}
+
+/* Notes that there are no more rows, and does in a worker what else there is to do for the sort; returns as hold. */
+static TupleTableSlot *
+end_part(GpuSortIngestState *state)
+{
+	bool whole = stop_writing(state) && !state->passed;
+
+	state->ended = true;
+	if (IsParallelWorker() && state->shared != NULL)
+	{
+		const GpuSortParticipant own = participant(state, 0);
+
+		gpusort_claims_sign_off(own.claims, whole);
+		if (whole && state->shared->stays)
+			(void) gpusort_participant_await_ranges(&own);
+	}
+	return hold(state);
 }
 
 /* Returns the next row of this process's part, to go up. */
@@ -181,9 +176,9 @@ pass_row(GpuSortIngestState *state)
 	const GpuSortRow *row;
 
 	state->child.source.attributes = 0;
-	row = gpusort_input_next(&state->input);
+	row = gpusort_input_next(&state->part->input);
 	state->passed = true;
-	return row == NULL ? hold(state) : gpusort_heap_rows_slot(state->rows, row);
+	return row == NULL ? end_part(state) : gpusort_heap_rows_slot(state->rows, row);
 }
 
 static TupleTableSlot *
@@ -199,22 +194,18 @@ exec_ingest(CustomScanState *node)
 		join_sort(state);
 	if (state->ended || (state->holds && !state->participates && state->gather->nworkers_launched > 0))
 		return hold(state);
-	writer = state->ingest.writer;
+	writer = state->ingest->writer;
 	if (writer == NULL)
 		return pass_row(state);
 
 	rows_before = writer->rows;
-	all = gpusort_parallel_ingest_rows(&state->ingest, NULL, &failure);
+	all = gpusort_parallel_ingest_rows(state->ingest, NULL, &failure);
 	state->leader_rows += writer->rows - rows_before;
-	if (!all)
-	{
-		if (failure.reason != GPUSORT_REASON_NONE)
-			(void) stop_writing(state);
-		return pass_row(state);
-	}
-	if (stop_writing(state) && state->shared->stays && !state->passed)
-		stay(state);
-	return hold(state);
+	if (all)
+		return end_part(state);
+	if (failure.reason != GPUSORT_REASON_NONE)
+		(void) stop_writing(state);
+	return pass_row(state);
 }
 
 /* Makes the rows of this process's part. */
@@ -228,6 +219,17 @@ create_rows(PlanState *child, int visible)
 		TupleDescCopyEntry(shown, i, all, i);
 	TupleDescFinalize(shown);
 	return gpusort_heap_rows_create(all, shown);
+}
+
+/* Makes this process's part in the sort: in the leader that of the GpuSort above Gather, which sets it. */
+void
+gpusort_ingest_set_sort(GpuSortIngestState *state, GpuSortState *sort)
+{
+	GpuSortParallelSort *parallel = gpusort_parallel_sort_create(sort, 0, &state->part->input);
+
+	state->set = (GpuSortSortSet){0};
+	gpusort_sort_set_add(&state->set, parallel);
+	state->ingest = gpusort_parallel_sort_part(parallel);
 }
 
 static void
@@ -245,25 +247,30 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsset = true;
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
-	state->ingest.keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
 	state->rows = create_rows(outerPlanState(node), state->info.visible);
 	gpusort_plan_source_init(&state->child, outerPlanState(node), state->rows, state->info.columns,
 							 state->info.ncolumns, false);
-	gpusort_input_init(&state->input, &state->child.source, &state->rows->rows);
-	state->ingest.input = &state->input;
+	state->part = gpusort_sort_create(&state->rows->rows, &state->child.source, state->info.columns,
+									  state->info.ncolumns);
 	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
+	gpusort_ingest_set_sort(state, state->part);
+	if (!IsParallelWorker())
+	{
+		state->own = palloc0(sizeof(IngestShared));
+		gpusort_claims_create(&state->own->claims);
+		state->shared = state->own;
+	}
 	MemoryContextSwitchTo(caller);
 }
 
-/* Ends a worker's connection; the leader's is GpuSort's. */
+/* Ends a worker's connections; the leader's is GpuSort's. */
 static void
 end_ingest(CustomScanState *node)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
-	if (state->ingest.client != NULL)
-		gpusort_client_end(state->ingest.client);
-	gpusort_rows_clear(&state->rows->rows);
+	gpusort_parallel_sort_drop(state->set.sorts[0]);
+	gpusort_sort_drop(state->part);
 	ExecEndNode(outerPlanState(node));
 }
 
@@ -278,76 +285,73 @@ rescan_ingest(CustomScanState *node)
 	PlanState *child = outerPlanState(node);
 
 	state->ended = false;
-	gpusort_rows_clear(&state->rows->rows);
-	gpusort_input_clear(&state->input);
+	gpusort_sort_end(state->part);
 	if (child->chgParam == NULL)
 		ExecReScan(child);
 }
 
-/* Returns true if the sort that is under way is to give its first rows, not all. */
-static bool
-is_bounded(const GpuSortIngestState *state)
+/* Begins what the processes share anew, with the leader, which signs off last. */
+static void
+start_shared(GpuSortIngestState *state)
 {
-	return state->ingest.writer != NULL && state->ingest.writer->cutoff != NULL;
+	state->shared->stays = state->holds;
+	gpusort_claims_start(&state->shared->claims);
+	(void) gpusort_claims_register(&state->shared->claims);
 }
 
 static Size
 estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 {
-	GpuSortIngestState *state = (GpuSortIngestState *) node;
+	const GpuSortIngestState *state = (GpuSortIngestState *) node;
 
-	return add_size(offsetof(IngestShared, ingest),
-					gpusort_parallel_ingest_bytes(state->ingest.keys, pcxt->nworkers, is_bounded(state)));
+	return add_size(SHARED_BYTES, gpusort_parallel_sort_estimate(state->set.sorts[0], pcxt->nworkers));
 }
 
-/* Tells workers, which are about to start, again or for the first time, of the current sort, if there is one. */
+/* Tells workers, which are about to start for the first time, of the current sort, if there is one. */
+static void
+initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
+
+	/* Without a segment there is but this process. */
+	if (pcxt->seg == NULL)
+		return;
+	state->shared = coordinate;
+	gpusort_claims_create(&state->shared->claims);
+	start_shared(state);
+	gpusort_parallel_sort_initialize(state->set.sorts[0], (char *) coordinate + SHARED_BYTES, pcxt->seg,
+									 pcxt->nworkers);
+}
+
+/* Does the same before they start again. */
 static void
 reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
-	state->shared->stays = state->holds;
-	gpusort_claims_start(&state->shared->claims);
-	gpusort_parallel_ingest_publish(&state->ingest);
-}
-
-static void
-initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
-{
-	GpuSortIngestState *state = (GpuSortIngestState *) node;
-	IngestShared *shared = coordinate;
-
-	shared->build = gpusort_module_build();
-	gpusort_claims_create(&shared->claims);
-	gpusort_parallel_ingest_create(&shared->ingest, pcxt->nworkers, is_bounded(state));
-	state->shared = shared;
-	state->ingest.shared = &shared->ingest;
-	reinitialize_shared(node, pcxt, coordinate);
+	start_shared(state);
+	gpusort_parallel_sort_reinitialize(state->set.sorts[0]);
 }
 
 static void
 initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
-	IngestShared *shared = coordinate;
 
-	/* After make install a worker may have loaded another module than its leader; it passes rows on. */
-	if (shared->build != gpusort_module_build())
+	/* One of another build passes rows on. */
+	if (!gpusort_claims_are_ours(coordinate))
 		return;
-	state->shared = shared;
-	state->ingest.shared = &shared->ingest;
+	state->shared = coordinate;
 	state->joins = true;
+	gpusort_parallel_sort_attach(state->set.sorts[0], (char *) coordinate + SHARED_BYTES);
 }
 
 /* Lets workers that have stayed end.  Gather must be read to its end then, or start over. */
 static void
 release_workers(GpuSortIngestState *state)
 {
-	GpuSortFailure none = {0};
-
 	state->holds = false;
-	if (state->shared != NULL)
-		gpusort_claims_stop(&state->shared->claims, &none);
+	gpusort_claims_stop(&state->shared->claims, NULL);
 }
 
 /* Lets go of the shared memory, which goes after this.  What EXPLAIN tells has been collected. */
@@ -358,8 +362,8 @@ shutdown_ingest(CustomScanState *node)
 
 	if (!IsParallelWorker())
 		release_workers(state);
-	state->shared = NULL;
-	state->ingest.shared = NULL;
+	gpusort_parallel_sort_detach(state->set.sorts[0]);
+	state->shared = state->own;
 }
 
 static void
@@ -447,23 +451,6 @@ gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
 	return state;
 }
 
-/* Returns how many workers have signed off: they are there still. */
-static int
-stayed(const GpuSortIngestState *state)
-{
-	int workers = 0;
-
-	if (state->shared != NULL)
-	{
-		GpuSortClaims *claims = &state->shared->claims;
-
-		LWLockAcquire(&claims->lock, LW_SHARED);
-		workers = claims->signed_off;
-		LWLockRelease(&claims->lock);
-	}
-	return workers;
-}
-
 /*
  * Returns the next row that came up; an empty slot, or NULL,
  * when all processes have taken their rows in: then workers may have stayed.
@@ -484,7 +471,7 @@ next_row(GpuSortIngestState *state)
 		if (!state->held)
 			return row;
 		gpusort_gather_uncount_row(gather);
-		if (state->gather->nreaders == stayed(state))
+		if (state->gather->nreaders <= gpusort_claims_waiting(&state->shared->claims))
 			return NULL;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, gpusort_wait_event(GPUSORT_WAIT_WORKERS));
 		ResetLatch(MyLatch);
@@ -502,8 +489,8 @@ next_batch(GpuSortSource *source, GpuSortRow *rows, int n)
 	if (TupIsNull(slot))
 		return 0;
 	/* If nobody has chosen common prefixes there are to be none. */
-	if (state->ingest.writer != NULL)
-		gpusort_parallel_ingest_settle_common_prefixes(&state->ingest);
+	if (state->ingest->writer != NULL)
+		gpusort_parallel_ingest_settle_common_prefixes(state->ingest);
 	gpusort_plan_source_show(&state->source.plan, slot, rows);
 	return 1;
 }
@@ -538,7 +525,7 @@ void
 gpusort_ingest_reset(GpuSortIngestState *state)
 {
 	release_workers(state);
-	gpusort_parallel_ingest_reset(&state->ingest);
+	gpusort_parallel_ingest_reset(state->ingest);
 	state->ended = false;
 	state->leader_rows = 0;
 	state->nworkers = 0;
@@ -549,133 +536,93 @@ static void
 begin_sort(GpuSortIngestState *state, GpuSortState *sort)
 {
 	const GatherState *gather = state->gather;
-	/* Empty rows do not go into expressions of Gather's, so no worker can be made to stay then. */
-	const int checkers = gather->ps.ps_ProjInfo == NULL ? 1 + castNode(Gather, gather->ps.plan)->num_workers : 0;
-	bool common_later;
+	const int participants = 1 + castNode(Gather, gather->ps.plan)->num_workers;
+	GpuSortFailure failure;
 
 	gpusort_ingest_reset(state);
-	if (!gpusort_sort_begin_with_others(sort, checkers, &common_later))
+	if (!gpusort_sort_set_begin(&state->set, participants, &failure))
+	{
+		gpusort_sort_begin_native(sort, &failure);
 		return;
-	gpusort_parallel_ingest_start(&state->ingest, &sort->service.writer, sort->keys, common_later);
-	state->holds = sort->service.parallel;
+	}
+	/* Empty rows do not go into expressions of Gather's, so no worker can be made to stay then. */
+	state->holds = sort->service.parallel && gather->ps.ps_ProjInfo == NULL;
 	state->participates = parallel_leader_participation;
+	if (state->shared == state->own)
+		start_shared(state);
 }
 
-/* Returns what participants have put, but for the leader's part; the source has ended. */
-static GpuSortPut
-collect(GpuSortIngestState *state)
+/* Keeps what EXPLAIN tells; the source has ended. */
+static void
+note_figures(GpuSortIngestState *state)
 {
-	const GpuSortParallelIngestShared *shared = state->ingest.shared;
-	GpuSortPut put = {0};
+	const GpuSortParallelIngestShared *shared = state->ingest->shared;
 
-	state->ingest.writer = NULL;
 	if (shared == NULL)
-		return put;
+		return;
 	if (state->worker_rows == NULL)
 		state->worker_rows = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, shared->nworkers * sizeof(uint64));
 	state->nworkers = shared->nworkers;
 	for (int i = 0; i < state->nworkers; i++)
 		state->worker_rows[i] = shared->put[i].rows;
-	gpusort_parallel_ingest_collect(&state->ingest, &put);
-	return put;
-}
-
-/* Reads the source to its end: all participants put their rows meanwhile, or PostgreSQL's sort takes them. */
-static void
-put_rows(GpuSortIngestState *state, GpuSortState *sort)
-{
-	GpuSortFailure full;
-	GpuSortPut others;
-
-	if (gpusort_sort_put_own(sort, &full))
-		return;
-	/* The service gives its rows when workers have left. */
-	release_workers(state);
-	gpusort_fallback_feed(sort);
-	others = collect(state);
-	(void) gpusort_sort_take_back(sort, &others, &full);
-}
-
-/* Verifies the order with the workers that have stayed; false, with a reason, if rows are out of order, or lost. */
-static bool
-check_with_workers(GpuSortIngestState *state, GpuSortState *sort, GpuSortFailure *failure)
-{
-	GpuSortServiceSort *service = &sort->service;
-	GpuSortOrderReader own = {.check = service->check, .reader = &service->reader, .client = service->client};
-	GpuSortClaims *claims = &state->shared->claims;
-	GpuSortOrderedRows *rows = &state->shared->rows;
-	int processes = 1 + stayed(state);
-
-	rows->expected = own.reader->expected;
-	if (!gpusort_order_cut(own.client, rows, processes, failure))
-		return false;
-	gpusort_claims_begin_parts(claims, GPUSORT_PARTS_VERIFY, gpusort_order_divide(rows, processes));
-	if (!gpusort_order_check_parts(&own, rows, claims, failure))
-		return false;
-	gpusort_claims_finish_parts(claims);
-	*failure = claims->failure;
-	sort->figures.pairs = rows->pairs;
-	return !claims->stop;
-}
-
-/* Verifies the order, where that is to be done; false, with a reason, if rows are out of order, or lost. */
-static bool
-check_order(GpuSortIngestState *state, GpuSortState *sort, GpuSortFailure *failure)
-{
-	if (!sort->service.check_order)
-		return true;
-	gpusort_service_sort_begin_check(sort);
-	/* Long rows are in a file of this process. */
-	if (state->holds && stayed(state) > 0 && sort->rows->overflow.file == NULL)
-		return check_with_workers(state, sort, failure);
-	return gpusort_sort_check(sort, failure);
 }
 
 /*
- * Ends the workers, and reads Gather to its end, so that their errors, counts and times come in.  false, with a reason,
- * if the keys of one of them may have been others than ours.  It is an error if there is a row.
+ * Reads the source to its end: all participants put their rows meanwhile, or PostgreSQL's sort takes them.  That gets
+ * those in the service, too, if it is full, or a worker cannot make the sort's keys.
  */
-static bool
-end_workers(GpuSortIngestState *state, GpuSortFailure *failure)
+static void
+put_rows(GpuSortIngestState *state, GpuSortState *sort)
+{
+	GpuSortFailure reason;
+
+	if (gpusort_sort_put_own(sort, &reason))
+	{
+		/* which are shared since Gather has begun */
+		const GpuSortClaims *claims = &state->shared->claims;
+
+		if (sort->native != NULL || !claims->stop)
+			return;
+		reason = claims->failure;
+		gpusort_fallback_full(sort);
+	}
+	/* The service gives its rows when workers have left. */
+	release_workers(state);
+	gpusort_fallback_feed(sort);
+	note_figures(state);
+	gpusort_parallel_sort_take_back(state->set.sorts[0], &reason);
+}
+
+/* Ends the workers, and reads Gather to its end, so that their errors, counts and times come in: there are no rows. */
+static void
+end_workers(GpuSortIngestState *state)
 {
 	bool held = state->holds;
 
 	release_workers(state);
-	if (held)
-	{
-		TupleTableSlot *row = ExecProcNode(&state->gather->ps);
-
-		if (!TupIsNull(row))
-			elog(ERROR, "a parallel worker has rows that came too late to be sorted");
-	}
-	if (state->ingest.shared == NULL || !state->ingest.shared->libc_differs)
-		return true;
-	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
-							   "processes of the sort have different versions of a locale of the C library");
+	if (held && !TupIsNull(ExecProcNode(&state->gather->ps)))
+		elog(ERROR, "a parallel worker has rows that came too late to be sorted");
 }
 
-/* Sorts the rows that are put: from stage INPUT to SERVICE or NATIVE. */
+/* Orders the rows that are put, with the workers that wait for that: from stage INPUT to SERVICE or NATIVE. */
 static void
 perform_sort(GpuSortIngestState *state, GpuSortState *sort)
 {
-	GpuSortPut others = {0};
-	GpuSortFailure failure = {0};
-	GpuSortFailure theirs;
-	instr_time ordered;
+	const GpuSortParticipant own = participant(state, 1 + gpusort_claims_waiting(&state->shared->claims));
+	GpuSortFailure failure;
 	bool good;
 
-	if (sort->native == NULL)
-		others = collect(state);
-	if (!gpusort_sort_order(sort, &others))
-		return;
-	INSTR_TIME_SET_CURRENT(ordered);
-	good = check_order(state, sort, &failure);
-	if (!end_workers(state, &theirs) && good)
+	if (sort->native != NULL)
 	{
-		failure = theirs;
-		good = false;
+		gpusort_sort_perform(sort);
+		return;
 	}
-	gpusort_sort_complete(sort, ordered, good, &failure);
+	note_figures(state);
+	gpusort_claims_sign_off(own.claims, true);
+	good = gpusort_participant_await_ranges(&own);
+	failure = own.claims->failure;
+	end_workers(state);
+	gpusort_sort_complete(sort, good, &failure);
 }
 
 /* Sorts the rows of all participants, in the service or by PostgreSQL: from stage INPUT to SERVICE or NATIVE. */

@@ -33,11 +33,10 @@ typedef enum GpuSortOutputStage
  */
 typedef struct GpuSortOutputShared
 {
-	uint64 build;   /* of the leader's module: one of another build knows no more of this */
+	GpuSortClaims claims;
 	bool alone;     /* the service takes no part: one process does everything */
 	int nprocesses; /* the leader and its workers, if all start */
 	GpuSortWindowShared window;
-	GpuSortClaims claims;
 	GpuSortProcessFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* by process, each of them writes its own */
 } GpuSortOutputShared;
 

@@ -17,7 +17,6 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
-#include "server/installation.h"
 #include "server/reasons.h"
 #include "settings.h"
 
@@ -81,9 +80,8 @@ begin_run(GpuSortOutputState *state)
 static void
 create_shared(GpuSortOutputShared *shared, int nprocesses)
 {
-	shared->build = gpusort_module_build();
-	shared->nprocesses = nprocesses;
 	gpusort_claims_create(&shared->claims);
+	shared->nprocesses = nprocesses;
 }
 
 /* Begins a run in a process without workers, for which the leader's memory will do. */
@@ -131,11 +129,9 @@ close_queues(GpuSortOutputState *state)
 void
 gpusort_output_stop(GpuSortOutputState *state)
 {
-	GpuSortFailure none = {0};
-
 	if (state->workers == NULL)
 		return;
-	gpusort_claims_stop(&state->shared->claims, &none);
+	gpusort_claims_stop(&state->shared->claims, NULL);
 	close_queues(state);
 }
 
@@ -242,8 +238,7 @@ gpusort_output_initialize_worker(CustomScanState *node, shm_toc *toc, void *coor
 {
 	GpuSortOutputState *state = (GpuSortOutputState *) node;
 
-	/* After make install a worker may have loaded another module than its leader. */
-	if (((GpuSortOutputShared *) coordinate)->build == gpusort_module_build())
+	if (gpusort_claims_are_ours(coordinate))
 		state->shared = coordinate;
 }
 

@@ -67,7 +67,8 @@ init_shared(Leader *leader, GpuSortBuildShared *shared)
 {
 	const GpuSortBuild *build = &leader->build;
 
-	shared->build = gpusort_module_build();
+	gpusort_claims_create(&shared->claims);
+	gpusort_claims_start(&shared->claims);
 	shared->heap = RelationGetRelid(build->heap);
 	shared->index = RelationGetRelid(build->index);
 	shared->rows = build->order.rows;
@@ -77,8 +78,6 @@ init_shared(Leader *leader, GpuSortBuildShared *shared)
 	pg_atomic_init_u64(&shared->loaded, 0);
 	gpusort_range_places_init(&shared->places);
 	gpusort_heap_share_init(&shared->share, build->heap);
-	gpusort_claims_create(&shared->claims);
-	gpusort_claims_start(&shared->claims);
 }
 
 /* Makes a place in shared memory. */

@@ -18,7 +18,6 @@
 #include "index/load_ranges.h"
 #include "parallel/participants.h"
 #include "pgstat.h"
-#include "server/installation.h"
 #include "storage/shm_toc.h"
 #include "tcop/tcopprot.h"
 #include "utils/rel.h"
@@ -38,7 +37,8 @@ gpusort_build_create_sort(GpuSortBuild *build, bool progress)
 	build->sort->estimated_rows = build->shared->rows;
 	build->sort->estimated_width = build->shared->width;
 	build->sort->stays = true;
-	build->parallel = gpusort_parallel_sort_create(build->sort, build->order.count - 1); /* equal keys are in one range */
+	/* equal keys are in one range */
+	build->parallel = gpusort_parallel_sort_create(build->sort, build->order.count - 1, NULL);
 	build->set.bordered = true;
 	gpusort_sort_set_add(&build->set, build->parallel);
 }
@@ -85,7 +85,7 @@ gpusort_index_worker(dsm_segment *segment, shm_toc *toc)
 	GpuSortBuild build = {.shared = shared};
 	const char *why_not;
 
-	if (shared->build != gpusort_module_build())
+	if (!gpusort_claims_are_ours(&shared->claims))
 		return;
 	debug_query_string = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_QUERY, true);
 	pgstat_report_activity(STATE_RUNNING, debug_query_string);

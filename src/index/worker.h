@@ -32,7 +32,7 @@ typedef struct GpuSortBuildFigures
  */
 typedef struct GpuSortBuildShared
 {
-	uint64 build; /* of the leader's module */
+	GpuSortClaims claims;
 	Oid heap;
 	Oid index;
 	double rows;             /* estimated */
@@ -43,7 +43,6 @@ typedef struct GpuSortBuildShared
 	SharedFileSet files;     /* pivots */
 	pg_atomic_uint64 loaded; /* rows */
 	GpuSortHeapShare share;
-	GpuSortClaims claims;
 	GpuSortRangePlaces places;
 	GpuSortBuildFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* the leader's, then by ParallelWorkerNumber */
 } GpuSortBuildShared;

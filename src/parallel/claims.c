@@ -5,6 +5,7 @@
  *
  * LEGAL ORDER OF CALLS
  *	leader				create once, and start before workers start, each time
+ *	worker				are_ours, before all else
  *	each participant	register, before it reads a row, and if that returns true sign_off, when it has put its part;
  *						await_task, until it is to read, or no rows are wanted; next, until there is no range left
  *	anybody				stop, at any time
@@ -27,6 +28,7 @@
 
 #include "access/parallel.h"
 #include "miscadmin.h"
+#include "server/installation.h"
 #include "server/shared.h"
 #include "server/wait_events.h"
 #include "storage/latch.h"
@@ -35,9 +37,20 @@
 void
 gpusort_claims_create(GpuSortClaims *claims)
 {
+	claims->build = gpusort_module_build();
 	claims->leader = MyProc;
 	ConditionVariableInit(&claims->changed);
 	gpusort_shared_init_lock(&claims->lock);
+}
+
+/*
+ * Returns true if this process takes part: a worker that has loaded another build than its leader, after make install,
+ * must leave everything to others.
+ */
+bool
+gpusort_claims_are_ours(const GpuSortClaims *claims)
+{
+	return claims->build == gpusort_module_build();
 }
 
 /* Sets the state back to the start of a run: nothing ingested, no ranges. */
@@ -49,7 +62,7 @@ gpusort_claims_start(GpuSortClaims *claims)
 	claims->signed_off = 0;
 	claims->sealed = false;
 	claims->published = false;
-	claims->whole = false;
+	claims->whole = 0;
 	claims->ordering = false;
 	claims->taken = false;
 	claims->ranges = 0;
@@ -70,14 +83,14 @@ wake_all(GpuSortClaims *claims)
 }
 
 /*
- * Ends the work of all processes.  failure says why, unless another reason was noted first; its reason is NONE if the
- * rows are just not wanted any more.
+ * Ends the work of all processes.  failure says why, unless another reason was noted first; NULL: the rows are just not
+ * wanted any more.
  */
 void
 gpusort_claims_stop(GpuSortClaims *claims, const GpuSortFailure *failure)
 {
 	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
-	if (!claims->stop)
+	if (!claims->stop && failure != NULL)
 		claims->failure = *failure;
 	claims->stop = true;
 	LWLockRelease(&claims->lock);
@@ -107,10 +120,22 @@ gpusort_claims_sign_off(GpuSortClaims *claims, bool whole)
 {
 	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
 	claims->signed_off++;
-	claims->whole |= whole;
-	claims->sealed = claims->whole && claims->registered == claims->signed_off;
+	claims->whole += whole;
+	claims->sealed = claims->whole > 0 && claims->registered == claims->signed_off;
 	LWLockRelease(&claims->lock);
 	wake_all(claims);
+}
+
+/* Returns how many processes have signed off with all that they found, and wait for a task now. */
+int
+gpusort_claims_waiting(GpuSortClaims *claims)
+{
+	int waiting;
+
+	LWLockAcquire(&claims->lock, LW_SHARED);
+	waiting = claims->stop ? 0 : claims->whole;
+	LWLockRelease(&claims->lock);
+	return waiting;
 }
 
 /* Returns what a process is to do, or NONE; ORDER is claimed with that, for this process alone. */

@@ -35,11 +35,12 @@ typedef enum GpuSortPartsPhase
 } GpuSortPartsPhase;
 
 /*
- * In shared memory.  For claims.c alone, but for stop, registered once sealed, ranges once published, and failure once
- * stopped.
+ * In shared memory, and the first there.  For claims.c alone, but for stop, registered once sealed, ranges once
+ * published, and failure once stopped.
  */
 typedef struct GpuSortClaims
 {
+	uint64 build;              /* of the leader's module; one of another build knows no more */
 	PGPROC *leader;            /* to be woken */
 	volatile bool stop;        /* all are to end */
 	ConditionVariable changed; /* any of what follows, or stop */
@@ -48,7 +49,7 @@ typedef struct GpuSortClaims
 	int signed_off;            /* of them: have ingested */
 	bool sealed;               /* who has not registered has no part in the ingest */
 	bool published;            /* the ranges are there to be claimed */
-	bool whole;                /* somebody who has signed off found the end of the rows to ingest */
+	int whole;                 /* of those who have signed off: found the end of the rows to ingest */
 	bool ordering;             /* a process orders the rows */
 	bool taken;                /* a process does everything alone */
 	uint32 ranges;
@@ -76,6 +77,7 @@ typedef enum GpuSortClaimsTask
 /* The leader's */
 extern void gpusort_claims_create(GpuSortClaims *claims);
 extern void gpusort_claims_start(GpuSortClaims *claims);
+extern int gpusort_claims_waiting(GpuSortClaims *claims);
 extern int gpusort_claims_owner(GpuSortClaims *claims, uint32 range);
 
 /* The ordering process's */
@@ -85,6 +87,7 @@ extern void gpusort_claims_finish_parts(GpuSortClaims *claims);
 extern void gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges);
 
 /* Any participant's */
+extern bool gpusort_claims_are_ours(const GpuSortClaims *claims);
 extern bool gpusort_claims_register(GpuSortClaims *claims);
 extern void gpusort_claims_sign_off(GpuSortClaims *claims, bool whole);
 extern GpuSortClaimsTask gpusort_claims_await_task(GpuSortClaims *claims, bool orders, GpuSortPartsPhase done);

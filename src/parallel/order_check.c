@@ -12,104 +12,23 @@
  * run with the part's last: so one process looks at every border, and no string need be handed from one to another.
  * Rows of a run are in one range.
  *
- * Where the rows are cut for nothing else ranges are small, so that little is read in vain.
- *
  *-------------------------------------------------------------------------
  */
 #include "parallel/order_check.h"
 
 #include "client/elapsed.h"
 #include "server/jobs.h"
+#include "sort/collation_check.h"
 #include "sort/service_sort.h"
 
 /* So many parts a process: one has more to do than another, and the last to end is waited for. */
 #define PARTS_PER_PROCESS 4
-
-/* So many ranges a part, where there is a choice, of which none has fewer rows. */
-#define RANGES_PER_PART 8
-#define RANGE_ROWS_MIN  500
-
-/*
- * Cuts the rows of a sort, all of which rows->expected describes, so that so many processes can verify them, and for
- * nothing else; false, with a reason, if they are lost.
- */
-bool
-gpusort_order_cut(GpuSortClient *client, GpuSortOrderedRows *rows, int processes, GpuSortFailure *failure)
-{
-	uint64 most = Min((uint64) processes * PARTS_PER_PROCESS * RANGES_PER_PART, rows->expected.rows / RANGE_ROWS_MIN);
-
-	rows->expected.range_bits = 64 * rows->expected.key_words;
-	if (!gpusort_client_cut(client, rows->expected.range_bits, Max(Min(most, GPUSORT_RANGES_MAX), 1), 0,
-							rows->first_rows, &rows->ranges, failure))
-		return false;
-	rows->first_rows[rows->ranges] = rows->expected.rows;
-	return true;
-}
 
 /* Returns how many parts the rows have, when they have been divided. */
 static uint32
 parts_of(const GpuSortOrderedRows *rows)
 {
 	return rows->part_ranges == 0 ? 0 : (rows->ranges + rows->part_ranges - 1) / rows->part_ranges;
-}
-
-/* Divides rows that have been cut into parts, for so many processes; returns how many. */
-uint32
-gpusort_order_divide(GpuSortOrderedRows *rows, int processes)
-{
-	uint32 parts = (uint32) processes * PARTS_PER_PROCESS;
-
-	rows->pairs = 0;
-	rows->part_ranges = Max((rows->ranges + parts - 1) / parts, 1);
-	return parts_of(rows);
-}
-
-/*
- * Verifies the order of a part, and that between it and the next one; the client may read the sort, and has been asked
- * for nothing.  Adds to *pairs how many pairs of neighbours have been compared.  false, with a reason, if they
- * are out of order, or lost.  The reader is of no more use then.
- */
-static bool
-check_part(const GpuSortOrderReader *own, const GpuSortOrderedRows *rows, uint32 part, uint64 *pairs,
-		   GpuSortFailure *failure)
-{
-	GpuSortReader *reader = own->reader;
-	uint32 range = part * rows->part_ranges;
-	uint32 next = Min(range + rows->part_ranges, rows->ranges);
-	uint32 end = next;
-	uint64 first = rows->first_rows[range];
-	uint64 count = rows->first_rows[next] - first;
-
-	if (count == 0)
-		return true;
-	/* Ranges that were cut like another sort's may be empty. */
-	while (end < rows->ranges && rows->first_rows[end] == rows->first_rows[next])
-		end++;
-	gpusort_reader_init(reader, own->client, &rows->expected);
-	return gpusort_reader_ask(reader, first, rows->first_rows[end], false, failure) &&
-		gpusort_reader_begin_range(reader, failure) &&
-		gpusort_collation_check_rows(own->check, reader, count, pairs, failure) && gpusort_reader_skip_range(reader, failure);
-}
-
-/*
- * Verifies one part of a sort after another, as this process claims them;
- * false, with a reason, if one is bad, or lost.
- */
-bool
-gpusort_order_check_parts(const GpuSortOrderReader *own, GpuSortOrderedRows *rows, GpuSortClaims *claims,
-						  GpuSortFailure *failure)
-{
-	int part;
-
-	while ((part = gpusort_claims_next_part(claims, GPUSORT_PARTS_VERIFY)) >= 0)
-	{
-		uint64 pairs = 0;
-
-		if (!check_part(own, rows, part, &pairs, failure))
-			return false;
-		gpusort_claims_done_part(claims, &rows->pairs, pairs);
-	}
-	return true;
 }
 
 /* Returns the sort that one of the parts of all sorts belongs to; *part becomes its number there. */
@@ -130,22 +49,39 @@ sort_of_part(const GpuSortSortSet *set, uint32 *part)
 	}
 }
 
-/* Verifies a part of a sort that this process has claimed. */
+/*
+ * Verifies the order of a part of a sort that this process has claimed, and that between it and the next one.  false,
+ * with a reason, if rows are out of order, or lost; the reader is of no more use then.
+ */
 static bool
-check_claimed_part(GpuSortParallelSort *own, uint32 part, GpuSortClaims *claims, GpuSortFailure *failure)
+check_part(GpuSortParallelSort *own, uint32 part, GpuSortClaims *claims, GpuSortFailure *failure)
 {
 	GpuSortState *sort = gpusort_parallel_sort_sort(own);
 	GpuSortServiceSort *service = &sort->service;
+	GpuSortReader *reader = &service->reader;
 	GpuSortOrderedRows *rows = gpusort_parallel_sort_rows(own);
-	GpuSortOrderReader reader = {.reader = &service->reader, .client = service->client};
+	uint32 range = part * rows->part_ranges;
+	uint32 next = Min(range + rows->part_ranges, rows->ranges);
+	uint32 end = next;
+	uint64 first = rows->first_rows[range];
+	uint64 count = rows->first_rows[next] - first;
 	uint64 pairs = 0;
 
-	gpusort_service_sort_create_check(sort);
-	reader.check = service->check;
-	if (!check_part(&reader, rows, part, &pairs, failure))
-		return false;
+	if (count > 0)
+	{
+		/* Ranges that were cut like another sort's may be empty. */
+		while (end < rows->ranges && rows->first_rows[end] == rows->first_rows[next])
+			end++;
+		gpusort_service_sort_create_check(sort);
+		gpusort_reader_init(reader, service->client, &rows->expected);
+		if (!gpusort_reader_ask(reader, first, rows->first_rows[end], false, failure) ||
+			!gpusort_reader_begin_range(reader, failure) ||
+			!gpusort_collation_check_rows(service->check, reader, count, &pairs, failure) ||
+			!gpusort_reader_skip_range(reader, failure))
+			return false;
+		gpusort_reader_init(reader, service->client, &rows->expected);
+	}
 	gpusort_claims_done_part(claims, &rows->pairs, pairs);
-	gpusort_reader_init(&service->reader, service->client, &rows->expected);
 	return true;
 }
 
@@ -163,7 +99,7 @@ gpusort_order_check_follow(GpuSortSortSet *set, GpuSortClaims *claims, GpuSortFa
 		uint32 part = claimed;
 		GpuSortParallelSort *own = sort_of_part(set, &part);
 
-		if (!check_claimed_part(own, part, claims, failure))
+		if (!check_part(own, part, claims, failure))
 			return false;
 	}
 	return true;
@@ -173,6 +109,7 @@ gpusort_order_check_follow(GpuSortSortSet *set, GpuSortClaims *claims, GpuSortFa
 static uint32
 divide_all(GpuSortSortSet *set, int processes)
 {
+	const uint32 parts_wanted = (uint32) processes * PARTS_PER_PROCESS;
 	uint32 parts = 0;
 
 	for (int i = 0; i < set->count; i++)
@@ -184,7 +121,9 @@ divide_all(GpuSortSortSet *set, int processes)
 		if (!sort->service.check_order)
 			continue;
 		gpusort_service_sort_show(sort, GPUSORT_PHASE_VERIFY, 0);
-		parts += gpusort_order_divide(rows, processes);
+		rows->pairs = 0;
+		rows->part_ranges = Max((rows->ranges + parts_wanted - 1) / parts_wanted, 1);
+		parts += parts_of(rows);
 	}
 	return parts;
 }

@@ -4,8 +4,8 @@
  *	  One process's part in the ingest of a sort to which several processes add rows.
  *
  * A worker joins the sort with a connection of its own; the leader writes with the writer of the sort that it has
- * begun.  Below a Gather whose rows one process reads the parts are GpuSortIngest nodes (ingest.c), else the GpuSort
- * nodes themselves (parallel_sort.c).
+ * begun.  Where the leader alone reads the rows the parts are GpuSortIngest nodes (exec/ingest.c), else the sorts
+ * themselves (parallel_sort.c).
  *
  * All must make the same keys.  The leader settles before workers start how much of the strings is in the key, but may
  * leave the common prefixes that keys leave out (encode.c) to whoever comes first: every process keeps its first rows
@@ -15,7 +15,7 @@
  * missing the leader's sum shows it.
  *
  * Each process makes the keys of the C library's collations by what it has read of the locale's files.  If that is not
- * the same in a worker, which a hash tells, it takes no part, and PostgreSQL sorts in the leader.
+ * the same in a worker, which a hash tells, it ends the work of all, and PostgreSQL sorts in the leader.
  *
  * LEGAL ORDER OF CALLS
  *	leader		create, once there is shared memory; for each sort start and, in shared memory before workers start,
@@ -57,21 +57,29 @@ shared_cutoff(GpuSortParallelIngestShared *shared, const GpuSortKeys *keys)
 	return (GpuSortCutoffShared *) ((char *) shared + cutoff_offset(keys, shared->nworkers));
 }
 
-/* Returns the bytes of shared memory for so many workers; bounded: there is room for a cutoff. */
-Size
-gpusort_parallel_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded)
+/* Returns true if the sort that is under way is to give its first rows, not all. */
+static bool
+is_bounded(const GpuSortParallelIngest *ingest)
 {
-	return add_size(cutoff_offset(keys, nworkers), bounded ? gpusort_cutoff_shared_bytes() : 0);
+	return ingest->writer != NULL && ingest->writer->cutoff != NULL;
+}
+
+/* Returns the bytes of shared memory for so many workers. */
+Size
+gpusort_parallel_ingest_bytes(const GpuSortParallelIngest *ingest, int nworkers)
+{
+	return add_size(cutoff_offset(ingest->keys, nworkers), is_bounded(ingest) ? gpusort_cutoff_shared_bytes() : 0);
 }
 
 /* Makes what is in shared memory for so many workers; there is no sort to join yet. */
 void
-gpusort_parallel_ingest_create(GpuSortParallelIngestShared *shared, int nworkers, bool bounded)
+gpusort_parallel_ingest_create(GpuSortParallelIngest *ingest, GpuSortParallelIngestShared *shared, int nworkers)
 {
 	shared->token = 0;
 	shared->nworkers = nworkers;
-	shared->bounded = bounded;
+	shared->bounded = is_bounded(ingest);
 	gpusort_shared_init_lock(&shared->lock);
+	ingest->shared = shared;
 }
 
 /*
@@ -97,7 +105,6 @@ gpusort_parallel_ingest_publish(GpuSortParallelIngest *ingest)
 
 	memset(shared->put, 0, shared->nworkers * sizeof(GpuSortPut));
 	shared->token = 0;
-	shared->libc_differs = false;
 	if (writer == NULL)
 		return;
 	shared->token = gpusort_client_token(writer->client);
@@ -107,7 +114,7 @@ gpusort_parallel_ingest_publish(GpuSortParallelIngest *ingest)
 	shared->libc_hash = gpusort_keys_libc_hash(ingest->keys);
 	shared->common_later = ingest->common_later;
 	shared->common_chosen = !ingest->common_later;
-	shared->has_cutoff = shared->bounded && writer->cutoff != NULL;
+	shared->has_cutoff = shared->bounded && is_bounded(ingest);
 	if (shared->has_cutoff)
 		gpusort_cutoff_share(writer->cutoff, shared_cutoff(shared, ingest->keys));
 	memcpy(shared_prefixes(shared), ingest->keys->prefixes, ingest->keys->sized * sizeof(GpuSortPrefix));
@@ -152,7 +159,6 @@ gpusort_parallel_ingest_lay_out_keys(GpuSortParallelIngest *ingest, GpuSortFailu
 	LWLockRelease(&shared->lock);
 	if (gpusort_keys_libc_hash(ingest->keys) == shared->libc_hash)
 		return true;
-	shared->libc_differs = true;
 	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
 							   "processes of the sort have different versions of a locale of the C library");
 }

@@ -29,7 +29,6 @@ typedef struct GpuSortParallelIngestShared
 	bool has_cutoff;     /* the first rows alone are wanted: which those are is found out together */
 	bool common_later;   /* the common prefixes are anybody's to choose */
 	uint64 libc_hash;    /* of the C library's collations that keys are made by, in the leader; 0: there are none */
-	bool libc_differs;   /* they are others in a worker, which is not in the sort */
 	int nworkers;
 	bool bounded; /* there is room for a cutoff */
 	LWLock lock;  /* guards the common prefixes, and this: */
@@ -55,10 +54,10 @@ typedef struct GpuSortParallelIngest
 	bool common_later;
 } GpuSortParallelIngest;
 
-extern Size gpusort_parallel_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded);
-extern void gpusort_parallel_ingest_create(GpuSortParallelIngestShared *shared, int nworkers, bool bounded);
-
 /* The leader's */
+extern Size gpusort_parallel_ingest_bytes(const GpuSortParallelIngest *ingest, int nworkers);
+extern void gpusort_parallel_ingest_create(GpuSortParallelIngest *ingest, GpuSortParallelIngestShared *shared,
+										   int nworkers);
 extern void gpusort_parallel_ingest_start(GpuSortParallelIngest *ingest, GpuSortWriter *writer, GpuSortKeys *keys,
 										  bool common_later);
 extern void gpusort_parallel_ingest_publish(GpuSortParallelIngest *ingest);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * parallel_sort.c
- *	  A sort whose rows several processes put, and read by ranges.
+ *	  A sort whose rows several processes put, and read by ranges, or the leader alone.
  *
  * The leader and every worker put the rows of the sort's source, which are this process's part (parallel_ingest.c);
  * when all have, one process lets the service sort the rows and cut them into ranges, and each process reads those that
@@ -12,6 +12,11 @@
  * as those of any sort are, with ties, marks and long rows.
  *
  * Long rows are in files of a set that all processes open.
+ *
+ * Where the leader alone reads the rows nothing is done with ranges: there are none but those by which the processes
+ * verify the order.  It reads the sort as it does one of its own, which falls back by itself, and which is a parallel
+ * one in the service only if its order is verified.  Long rows come to the leader (exec/ingest.c), whose file no
+ * other process opens.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,6 +48,7 @@ struct GpuSortParallelSort
 {
 	GpuSortState *sort;
 	int range_columns;          /* rows that are equal in so many leading columns are in one range; 0: all rows are */
+	bool leader_reads;          /* all rows, and not by ranges */
 	ParallelSortShared *shared; /* NULL: there are no workers */
 	GpuSortOrderedRows *sorted; /* shared's, or this process's own */
 	GpuSortParallelIngest ingest;
@@ -52,18 +58,29 @@ struct GpuSortParallelSort
 	MemoryContext context;
 };
 
-/* Makes a parallel sort of a sort; range_columns is as in the struct.  It belongs to the current memory context. */
+/*
+ * Makes a parallel sort of a sort; range_columns is as in the struct.  part: the leader alone reads it, and this is the
+ * process's part of the rows, not the sort's own input; NULL: all read it.  It belongs to the current memory context.
+ */
 GpuSortParallelSort *
-gpusort_parallel_sort_create(GpuSortState *sort, int range_columns)
+gpusort_parallel_sort_create(GpuSortState *sort, int range_columns, GpuSortInput *part)
 {
 	GpuSortParallelSort *own = palloc0(sizeof(GpuSortParallelSort));
 
 	own->sort = sort;
 	own->range_columns = range_columns;
 	own->ingest.keys = sort->keys;
-	own->ingest.input = &sort->input;
+	own->leader_reads = part != NULL;
+	own->ingest.input = part != NULL ? part : &sort->input;
 	own->context = CurrentMemoryContext;
 	return own;
+}
+
+/* Returns this process's part in the ingest, for one whose rows the leader alone reads. */
+GpuSortParallelIngest *
+gpusort_parallel_sort_part(GpuSortParallelSort *own)
+{
+	return &own->ingest;
 }
 
 GpuSortState *
@@ -76,6 +93,12 @@ int
 gpusort_parallel_sort_range_columns(const GpuSortParallelSort *own)
 {
 	return own->range_columns;
+}
+
+bool
+gpusort_parallel_sort_leader_reads(const GpuSortParallelSort *own)
+{
+	return own->leader_reads;
 }
 
 /* Returns why PostgreSQL is to sort, in this process alone; its reason is NONE if it is not to. */
@@ -105,7 +128,7 @@ gpusort_parallel_sort_drop(GpuSortParallelSort *own)
 Size
 gpusort_parallel_sort_estimate(const GpuSortParallelSort *own, int nworkers)
 {
-	return add_size(offsetof(ParallelSortShared, ingest), gpusort_parallel_ingest_bytes(own->sort->keys, nworkers, false));
+	return add_size(offsetof(ParallelSortShared, ingest), gpusort_parallel_ingest_bytes(&own->ingest, nworkers));
 }
 
 /* Sets what is shared back to the start: no process has put a row. */
@@ -129,7 +152,7 @@ gpusort_parallel_sort_initialize(GpuSortParallelSort *own, void *shared, dsm_seg
 	gpusort_parallel_sort_attach(own, shared);
 	own->shared->segment = dsm_segment_handle(segment);
 	SharedFileSetInit(&own->shared->files, segment);
-	gpusort_parallel_ingest_create(&own->shared->ingest, nworkers, false);
+	gpusort_parallel_ingest_create(&own->ingest, &own->shared->ingest, nworkers);
 	start_shared(own);
 }
 
@@ -163,10 +186,14 @@ gpusort_parallel_sort_begin(GpuSortParallelSort *own, const GpuSortPrefix *prefi
 	GpuSortState *sort = own->sort;
 
 	own->workers_order = workers_order;
+	sort->reason.reason = GPUSORT_REASON_NONE;
+	sort->service.reader = (GpuSortReader){0};
 	INSTR_TIME_SET_CURRENT(sort->begun);
 	gpusort_keys_lay_out(sort->keys, prefixes, common_later);
+	if (own->leader_reads && !gpusort_service_sort_checks_order(sort))
+		participants = 0;
 	if (!gpusort_collation_check_allows(sort->keys, failure) ||
-		!gpusort_service_sort_begin_parallel(sort, participants, failure))
+		!gpusort_service_sort_begin(sort, participants, failure))
 		return false;
 	gpusort_parallel_ingest_start(&own->ingest, &sort->service.writer, sort->keys, common_later);
 	return true;
@@ -297,7 +324,7 @@ gpusort_parallel_sort_order(GpuSortParallelSort *own, GpuSortFailure *failure)
 		put.bytes += own->shared->leader_put.bytes;
 		put.sum += own->shared->leader_put.sum;
 	}
-	if (!gpusort_service_sort_order(sort, &put, 0, &own->sorted->expected, failure))
+	if (!gpusort_service_sort_order(sort, &put, gpusort_service_sort_first(sort, false), &own->sorted->expected, failure))
 		return false;
 	if (own->shared != NULL && own->shared->long_rows)
 		own->sorted->expected.flags |= GPUSORT_ROW_OVERFLOW;
@@ -347,9 +374,14 @@ gpusort_parallel_sort_open(GpuSortParallelSort *own, const volatile bool *stop, 
 {
 	GpuSortState *sort = own->sort;
 
-	sort->stop = stop;
-	sort->lost = lost;
-	share_long_rows(own);
+	if (!own->leader_reads)
+	{
+		sort->stop = stop;
+		sort->lost = lost;
+		share_long_rows(own);
+	}
+	else if (IsParallelWorker() && (own->sorted->expected.flags & GPUSORT_ROW_OVERFLOW))
+		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "the leader has long rows");
 	if (IsParallelWorker() && sort->service.client == NULL && !gpusort_parallel_sort_join(own, true, failure))
 		return false;
 	if (!IsParallelWorker() && own->workers_order && sort->service.reader.client == NULL)
@@ -437,11 +469,27 @@ gpusort_parallel_sort_detach(GpuSortParallelSort *own)
 		return;
 	if (own->workers_order && !IsParallelWorker())
 		finish_sort(own); /* before the set's finish, which comes too late */
-	gpusort_rows_clear(own->sort->rows);
-	gpusort_overflow_close(&own->sort->rows->overflow);
+	if (!own->leader_reads)
+	{
+		gpusort_rows_clear(own->sort->rows);
+		gpusort_overflow_close(&own->sort->rows->overflow);
+	}
 	own->shared = NULL;
 	own->sorted = NULL;
 	own->ingest.shared = NULL;
+}
+
+/*
+ * Moves the rows that all processes have put into PostgreSQL's sort, which has the others, where the leader alone reads
+ * them.  full says why.
+ */
+void
+gpusort_parallel_sort_take_back(GpuSortParallelSort *own, const GpuSortFailure *full)
+{
+	GpuSortPut put = {0};
+
+	gpusort_parallel_ingest_collect(&own->ingest, &put);
+	(void) gpusort_sort_take_back(own->sort, &put, full);
 }
 
 /* Drops the sort, in whatever state it is. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * parallel_sort.h
- *	  A sort whose rows several processes put, and read by ranges.
+ *	  A sort whose rows several processes put, and read by ranges, or the leader alone.
  *
  * It is always one of a set: sort_set.h has the order of calls.  Who makes a set calls the first functions here, the
  * set calls the others.
@@ -13,6 +13,7 @@
 
 #include "compat.h"
 
+#include "parallel/parallel_ingest.h"
 #include "service/protocol.h"
 #include "sort/sort.h"
 #include "storage/dsm.h"
@@ -29,10 +30,12 @@ typedef struct GpuSortOrderedRows
 	uint64 first_rows[GPUSORT_RANGES_MAX + 1]; /* of each range; then the number of rows */
 } GpuSortOrderedRows;
 
-extern GpuSortParallelSort *gpusort_parallel_sort_create(GpuSortState *sort, int range_columns);
+extern GpuSortParallelSort *gpusort_parallel_sort_create(GpuSortState *sort, int range_columns, GpuSortInput *part);
+extern GpuSortParallelIngest *gpusort_parallel_sort_part(GpuSortParallelSort *own);
 extern GpuSortState *gpusort_parallel_sort_sort(const GpuSortParallelSort *own);
 extern const GpuSortFailure *gpusort_parallel_sort_refusal(const GpuSortParallelSort *own);
 extern GpuSortOrderedRows *gpusort_parallel_sort_rows(const GpuSortParallelSort *own);
+extern void gpusort_parallel_sort_take_back(GpuSortParallelSort *own, const GpuSortFailure *full);
 extern void gpusort_parallel_sort_drop(GpuSortParallelSort *own);
 
 /* What the processes share */
@@ -44,6 +47,7 @@ extern void gpusort_parallel_sort_attach(GpuSortParallelSort *own, void *shared)
 extern void gpusort_parallel_sort_detach(GpuSortParallelSort *own);
 
 /* The set's, which do for one sort what sort_set.h says of all */
+extern bool gpusort_parallel_sort_leader_reads(const GpuSortParallelSort *own);
 extern int gpusort_parallel_sort_range_columns(const GpuSortParallelSort *own);
 extern bool gpusort_parallel_sort_begin(GpuSortParallelSort *own, const GpuSortPrefix *prefixes, bool common_later,
 										int participants, bool workers_order, GpuSortFailure *failure);

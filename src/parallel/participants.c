@@ -12,6 +12,9 @@
  *	   that (total); the other processes take part in both.  Then it publishes the ranges.
  *	3. open: lets this process read.  Ranges are then claimed (claims.h) and read (sort_set.h).
  *
+ * Where the leader alone reads the rows it is the same, but that processes put theirs by themselves, as rows may come
+ * up to the leader, which signs off last (exec/ingest.c); the others are done when the ranges are published.
+ *
  * A process waits for others that put rows, or sort them, and these wait for nobody but the service.  A worker that
  * the service does not let put, sort or read rows, because it has no chunks for it, leaves that to others.
  *

@@ -48,6 +48,13 @@
 #define BORDERED_RANGE_BYTES_MIN    ((uint64) 4 << 20)
 #define BORDERED_RANGE_BYTES_MAX    ((uint64) 16 << 20)
 
+/*
+ * Where the leader reads all rows, so many ranges a process, for the verification of their order alone: small ones,
+ * as a part of some (order_check.c) is read with the range behind it.
+ */
+#define VERIFIED_RANGES_PER_PROCESS 32
+#define VERIFIED_RANGE_ROWS_MIN     500
+
 /* Adds a sort; the set grows in the current memory context. */
 void
 gpusort_sort_set_add(GpuSortSortSet *set, GpuSortParallelSort *sort)
@@ -189,6 +196,28 @@ ranges_wanted(const GpuSortSortSet *set, const GpuSortExpected *expected, int pr
 	return Max(Min(ranges, GPUSORT_RANGES_MAX), 1);
 }
 
+/*
+ * Returns into how many ranges the rows are to be cut for so many processes; *bits becomes how many leading bits of the
+ * keys ranges are to differ in.
+ */
+static uint32
+ranges_to_cut(const GpuSortSortSet *set, const GpuSortParallelSort *longest, int processes, uint32 *bits)
+{
+	const GpuSortExpected *expected = &gpusort_parallel_sort_rows(longest)->expected;
+
+	if (!gpusort_parallel_sort_leader_reads(longest))
+	{
+		*bits = gpusort_set_keys_range_bits(set);
+		return *bits == 0 ? 1 : ranges_wanted(set, expected, processes);
+	}
+	*bits = 64 * expected->key_words;
+	if (!gpusort_parallel_sort_sort(longest)->service.check_order)
+		return 1;
+	return Max(Min(Min((uint64) processes * VERIFIED_RANGES_PER_PROCESS, expected->rows / VERIFIED_RANGE_ROWS_MIN),
+				   GPUSORT_RANGES_MAX),
+			   1);
+}
+
 /* Returns true if none of so many processes has more to do than its share, as ranges of these rows are claimed. */
 static bool
 are_even(const GpuSortOrderedRows *rows, int processes)
@@ -260,8 +289,7 @@ gpusort_sort_set_order(GpuSortSortSet *set, int processes, uint32 *ranges, GpuSo
 		if (ordered_bytes(own) > ordered_bytes(longest))
 			longest = own;
 	}
-	bits = gpusort_set_keys_range_bits(set);
-	most = bits == 0 ? 1 : ranges_wanted(set, &gpusort_parallel_sort_rows(longest)->expected, processes);
+	most = ranges_to_cut(set, longest, processes, &bits);
 	if (!(set->continues ? cut_continued_rows(set, bits, most, processes, failure)
 						 : gpusort_parallel_sort_cut(longest, longest, bits, most, failure)))
 		return false;

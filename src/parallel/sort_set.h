@@ -20,6 +20,9 @@
  *		leader			finish, when workers have ended; release
  *		each process	end at any time: the next is begin or, in a worker, nothing
  *
+ *	Where the leader alone reads the rows (parallel_sort.h) it orders them, and reads its sort by itself after that; the
+ *	others open it to verify their order.
+ *
  *	participants.h tells which process does what, and when.  Where a function returns false, with a reason, the rows are
  *	lost to all, and the caller decides what comes of it: after refuse PostgreSQL sorts, in the leader alone.  While
  *	rows are read, set->lost says so: what has been made of the current range is void.

@@ -12,8 +12,8 @@
  * otherwise, and once a row has been given out, the query ends with an error.  When the rows are not in
  * PostgreSQL's order, under a collation of the C library, they are read back and none is given out before.
  *
- * Each of the five leaves native begun, and but for few and refused fed; sort.c performs it.  A parallel sort begins
- * none: a loss is told to those above, who decide what comes of it (parallel/sort_set.h).
+ * Each of the five leaves native begun, and but for few and refused fed; sort.c performs it.  A sort read by ranges
+ * begins none: a loss is told to those above, who decide what comes of it (parallel/sort_set.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -112,7 +112,7 @@ gpusort_sort_report_lost(bool emitted, const GpuSortFailure *failure)
 
 /*
  * Reads the source again, when the service has lost the rows, or their order.  It is an error if the source cannot be
- * read again, or a row has been given out.  A parallel sort has no more rows then.
+ * read again, or a row has been given out.  A sort read by ranges has no more rows then.
  */
 void
 gpusort_fallback_lost(GpuSortState *sort, const GpuSortFailure *failure)

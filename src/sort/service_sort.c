@@ -54,8 +54,7 @@ make_request(const GpuSortState *sort, int participants, GpuSortRequest *request
 	request->limit = sort->service.check_order ? 0 : sort->bound;
 	request->spill = gpusort_spill;
 	request->shared = sort->service.parallel;
-	if (sort->service.parallel)
-		request->readers = participants;
+	request->readers = participants;
 }
 
 /*
@@ -70,8 +69,8 @@ drops_rows(const GpuSortState *sort)
 }
 
 /* Returns true if the order of the rows is to be verified: that by abbreviated keys always is. */
-static bool
-checks_order(const GpuSortState *sort)
+bool
+gpusort_service_sort_checks_order(const GpuSortState *sort)
 {
 	return gpusort_keys_are_abbreviated(sort->keys) || (gpusort_verify_collation && gpusort_keys_by_libc(sort->keys));
 }
@@ -87,11 +86,11 @@ create_ties(GpuSortState *sort)
 
 /*
  * Begins a sort in the service, and the writer that adds to it; the keys must be laid out.  participants: how many
- * processes read the rows, if all start, in a parallel sort; 0: it is not parallel.  if_checked: it is parallel only if
- * the order is to be verified.  false, with a reason, when PostgreSQL is to sort.
+ * processes read the rows, if all start, in a parallel sort; 0: it is not parallel.  false, with a reason, when
+ * PostgreSQL is to sort.
  */
 bool
-gpusort_service_sort_begin(GpuSortState *sort, int participants, bool if_checked, GpuSortFailure *failure)
+gpusort_service_sort_begin(GpuSortState *sort, int participants, GpuSortFailure *failure)
 {
 	GpuSortServiceSort *service = &sort->service;
 	GpuSortFigures *figures = &sort->figures;
@@ -103,8 +102,8 @@ gpusort_service_sort_begin(GpuSortState *sort, int participants, bool if_checked
 	figures->pairs = 0;
 	figures->skipped = 0;
 	figures->verify_ms = 0;
-	service->check_order = checks_order(sort);
-	service->parallel = participants > 0 && (service->check_order || !if_checked);
+	service->check_order = gpusort_service_sort_checks_order(sort);
+	service->parallel = participants > 0;
 	make_request(sort, participants, &request);
 	caller = MemoryContextSwitchTo(sort->context);
 	service->job = gpusort_shared_job_start(sort->estimated_rows);
@@ -131,15 +130,6 @@ gpusort_service_sort_begin(GpuSortState *sort, int participants, bool if_checked
 	return service->client != NULL;
 }
 
-/* Begins a parallel sort, for sure. */
-bool
-gpusort_service_sort_begin_parallel(GpuSortState *sort, int participants, GpuSortFailure *failure)
-{
-	sort->reason.reason = GPUSORT_REASON_NONE;
-	sort->service.reader = (GpuSortReader){0};
-	return gpusort_service_sort_begin(sort, participants, false, failure);
-}
-
 /*
  * Joins, in another process, a parallel sort: to read it, as expected says, or where that is NULL to have it sorted
  * before; the keys must be laid out.  verified: rows have tails.  false, with a reason, if that is not to be.
@@ -156,7 +146,7 @@ gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation, c
 	{
 		service->ties = create_ties(sort);
 		service->parallel = true;
-		service->check_order = checks_order(sort);
+		service->check_order = gpusort_service_sort_checks_order(sort);
 		sort->figures.verified = verified;
 		if (expected != NULL)
 			gpusort_reader_init(&service->reader, service->client, expected);
@@ -198,14 +188,6 @@ gpusort_service_sort_create_check(GpuSortState *sort)
 	if (sort->service.check == NULL)
 		sort->service.check = gpusort_collation_check_create(sort->keys, sort->rows);
 	MemoryContextSwitchTo(caller);
-}
-
-/* Notes that the order of all rows is about to be verified. */
-void
-gpusort_service_sort_begin_check(GpuSortState *sort)
-{
-	gpusort_service_sort_create_check(sort);
-	gpusort_service_sort_show(sort, GPUSORT_PHASE_VERIFY, 0);
 }
 
 /* Notes that the order has been verified, by whatever processes. */

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * service_sort.h
- *	  A sort's part in the service: its beginning, its order, its end; for the rooms sort/ and parallel/, and
- *	  exec/ingest.c, alone.
+ *	  A sort's part in the service: its beginning, its order, its end; for the rooms sort/ and parallel/ alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +11,8 @@
 #include "server/statistics.h"
 #include "sort/sort.h"
 
-extern bool gpusort_service_sort_begin(GpuSortState *sort, int participants, bool if_checked, GpuSortFailure *failure);
+extern bool gpusort_service_sort_checks_order(const GpuSortState *sort);
+extern bool gpusort_service_sort_begin(GpuSortState *sort, int participants, GpuSortFailure *failure);
 extern bool gpusort_service_sort_wait(GpuSortState *sort, const GpuSortPut *others, uint64 first,
 									  GpuSortFailure *failure);
 extern bool gpusort_service_sort_order(GpuSortState *sort, const GpuSortPut *others, uint64 first,
@@ -25,10 +25,8 @@ extern GpuSortTimes gpusort_service_sort_times(const GpuSortState *sort);
 extern uint32 gpusort_service_sort_runs(const GpuSortState *sort);
 extern uint64 gpusort_service_sort_tie_rows(const GpuSortState *sort);
 extern void gpusort_service_sort_create_check(GpuSortState *sort);
-extern void gpusort_service_sort_begin_check(GpuSortState *sort);
 
 /* For a parallel sort */
-extern bool gpusort_service_sort_begin_parallel(GpuSortState *sort, int participants, GpuSortFailure *failure);
 extern bool gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation,
 									  const GpuSortExpected *expected, bool verified, GpuSortFailure *failure);
 extern void gpusort_service_sort_open(GpuSortState *sort, const GpuSortExpected *expected, bool unreported);

@@ -74,23 +74,22 @@ has_few_rows(GpuSortState *sort)
 	return !gpusort_input_read_first(&sort->input, Max(few, sample)) && sort->input.first.count < few;
 }
 
-/*
- * Lays the keys out; with_others: without a look at first rows, and *common_later says whether the common prefixes of
- * their strings are left to whoever puts rows.  false, with a reason, if the keys are not worth it.
- */
+/* Lays the keys out by a look at the first rows; false, with a reason, if the keys are not worth it. */
 static bool
-lay_out_keys(GpuSortState *sort, bool with_others, bool *common_later, GpuSortFailure *failure)
+lay_out_keys(GpuSortState *sort, GpuSortFailure *failure)
 {
 	GpuSortPrefix *prefixes = MemoryContextAlloc(sort->context, sort->keys->sized * sizeof(GpuSortPrefix));
+	bool enough = gpusort_prefixes_choose(sort->keys, &sort->input, true, sort->estimated_rows, prefixes);
 
-	*common_later = !gpusort_prefixes_choose(sort->keys, &sort->input, !with_others, sort->estimated_rows, prefixes);
-	gpusort_keys_lay_out(sort->keys, prefixes, *common_later);
+	gpusort_keys_lay_out(sort->keys, prefixes, !enough);
 	return !gpusort_prefixes_too_many_ties(sort->keys, prefixes, failure);
 }
 
-/* Begins a sort; true: in the service.  checkers as below. */
-static bool
-begin(GpuSortState *sort, bool with_others, int checkers, bool *common_later)
+/*
+ * Begins a sort: in the service, or where that is not to be PostgreSQL's.  Rows of the source may have been read then.
+ */
+void
+gpusort_sort_begin(GpuSortState *sort)
 {
 	GpuSortFailure failure = {0};
 
@@ -100,41 +99,14 @@ begin(GpuSortState *sort, bool with_others, int checkers, bool *common_later)
 	{
 		(void) gpusort_failure_set(&failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
 		gpusort_fallback_refused(sort, &failure);
-		return false;
+		return;
 	}
 	INSTR_TIME_SET_CURRENT(sort->begun);
-	if (!with_others && has_few_rows(sort))
-	{
+	if (has_few_rows(sort))
 		gpusort_fallback_few(sort);
-		return false;
-	}
-	if (lay_out_keys(sort, with_others, common_later, &failure) &&
-		gpusort_collation_check_allows(sort->keys, &failure) && gpusort_service_sort_begin(sort, checkers, true, &failure))
-		return true;
-	gpusort_fallback_refused(sort, &failure);
-	return false;
-}
-
-/*
- * Begins a sort: in the service, or where that is not to be PostgreSQL's.  Rows of the source may have been read then.
- */
-void
-gpusort_sort_begin(GpuSortState *sort)
-{
-	bool common_later;
-
-	(void) begin(sort, false, 0, &common_later);
-}
-
-/*
- * The same where others put rows, too, if this returns true: with keys as these, of which the common prefixes are, if
- * *common_later says so, anybody's to choose.  checkers: so many processes read the rows if their order is to be
- * verified; 0: this one alone.
- */
-bool
-gpusort_sort_begin_with_others(GpuSortState *sort, int checkers, bool *common_later)
-{
-	return begin(sort, true, checkers, common_later);
+	else if (!lay_out_keys(sort, &failure) || !gpusort_collation_check_allows(sort->keys, &failure) ||
+			 !gpusort_service_sort_begin(sort, 0, &failure))
+		gpusort_fallback_refused(sort, &failure);
 }
 
 /* Begins a sort that PostgreSQL is to do, and why. */
@@ -203,51 +175,39 @@ perform_native(GpuSortState *sort)
 	sort->stage = GPUSORT_STAGE_NATIVE;
 }
 
-/* Waits for the order of the rows, others' among them; false if it came to PostgreSQL's sort, which has been done. */
-bool
-gpusort_sort_order(GpuSortState *sort, const GpuSortPut *others)
-{
-	if (sort->native == NULL)
-	{
-		GpuSortFailure failure;
-		instr_time ingested;
-
-		INSTR_TIME_SET_CURRENT(ingested);
-		if (gpusort_service_sort_wait(sort, others, gpusort_service_sort_first(sort, false), &failure))
-		{
-			gpusort_service_sort_note_times(sort, ingested);
-			return true;
-		}
-		gpusort_fallback_lost(sort, &failure);
-	}
-	perform_native(sort);
-	return false;
-}
-
-/* Verifies the order of all rows; false, with a reason, if they are not in order, or lost. */
-bool
-gpusort_sort_check(GpuSortState *sort, GpuSortFailure *failure)
+/* Verifies the order of the rows, where that is to be done; false, with a reason, if they are not in order, or lost. */
+static bool
+check_order(GpuSortState *sort, GpuSortFailure *failure)
 {
 	GpuSortServiceSort *service = &sort->service;
+	uint64 pairs = 0;
+	instr_time start;
 
-	return gpusort_reader_rewind(&service->reader, 0, failure) &&
-		gpusort_collation_check_rows(service->check, &service->reader, PG_UINT64_MAX, &sort->figures.pairs, failure);
+	if (!service->check_order)
+		return true;
+	INSTR_TIME_SET_CURRENT(start);
+	gpusort_service_sort_create_check(sort);
+	gpusort_service_sort_show(sort, GPUSORT_PHASE_VERIFY, 0);
+	if (!gpusort_reader_rewind(&service->reader, 0, failure) ||
+		!gpusort_collation_check_rows(service->check, &service->reader, PG_UINT64_MAX, &pairs, failure))
+		return false;
+	gpusort_service_sort_note_check(sort, pairs, gpusort_ms_since(start));
+	return true;
 }
 
 /*
- * The rows were in order at that time, and have been verified since, if that is to be done: from stage INPUT to
- * SERVICE, with the reader before the first row that is wanted, or NATIVE.  good, or as failure says.
+ * The rows are in order, and have been verified, if that is to be done: from stage INPUT to SERVICE, with the reader
+ * before the first row that is wanted, or NATIVE.  good, or as failure says.
  */
 void
-gpusort_sort_complete(GpuSortState *sort, instr_time ordered, bool good, const GpuSortFailure *failure)
+gpusort_sort_complete(GpuSortState *sort, bool good, const GpuSortFailure *failure)
 {
 	GpuSortFailure reason = *failure;
 
-	sort->figures.verify_ms = gpusort_ms_since(ordered);
-	sort->service.reader.wait_ms = 0; /* it is in that */
-	if (good && gpusort_service_sort_rewind(sort, &reason))
+	sort->service.reader.wait_ms = 0; /* it is in the time of the verification */
+	sort->service.unreported = good && gpusort_service_sort_rewind(sort, &reason);
+	if (sort->service.unreported)
 	{
-		sort->service.unreported = true;
 		gpusort_service_sort_show(sort, GPUSORT_PHASE_EMIT, 0);
 		sort->stage = GPUSORT_STAGE_SERVICE;
 		return;
@@ -265,18 +225,22 @@ gpusort_sort_perform(GpuSortState *sort)
 {
 	const GpuSortPut none = {0};
 	GpuSortFailure failure = {0};
-	bool good = true;
-	instr_time ordered;
+	instr_time ingested;
+	bool good;
 
-	if (!gpusort_sort_order(sort, &none))
-		return;
-	INSTR_TIME_SET_CURRENT(ordered);
-	if (sort->service.check_order)
+	if (sort->native != NULL)
 	{
-		gpusort_service_sort_begin_check(sort);
-		good = gpusort_sort_check(sort, &failure);
+		perform_native(sort);
+		return;
 	}
-	gpusort_sort_complete(sort, ordered, good, &failure);
+	INSTR_TIME_SET_CURRENT(ingested);
+	good = gpusort_service_sort_wait(sort, &none, gpusort_service_sort_first(sort, false), &failure);
+	if (good)
+	{
+		gpusort_service_sort_note_times(sort, ingested);
+		good = check_order(sort, &failure);
+	}
+	gpusort_sort_complete(sort, good, &failure);
 }
 
 /* The service's rows cannot be read, or need not, as failure says: PostgreSQL sorts, if that can be. */

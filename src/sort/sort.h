@@ -43,9 +43,9 @@
  *	begun in the service by that, and never falls back by itself.
  *
  * ROWS THAT OTHERS PUT
- *	Others may put rows into the sort in the service, beside those of the source.  Then begin_with_others, put_own,
- *	order and complete take the places of begin, put and perform: between them the caller sees to the others
- *	(exec/ingest.c).
+ *	Others may put rows into the sort in the service beside those of the source, while this process alone reads all.
+ *	Such a sort is begun and ordered by parallel/, too, but falls back by itself: put_own, take_back and complete take
+ *	the places of put and perform (exec/ingest.c).
  *
  * WHO ELSE
  *	The kind of row is row_kind.h's, which has the list of them, where rows come from source.h's.  Of the service, and
@@ -165,13 +165,10 @@ extern void gpusort_sort_end(GpuSortState *sort);
 extern void gpusort_sort_drop(GpuSortState *sort);
 pg_noreturn extern void gpusort_sort_report_lost(bool emitted, const GpuSortFailure *failure);
 
-/* In the places of begin, put and perform where others put rows, too */
-extern bool gpusort_sort_begin_with_others(GpuSortState *sort, int checkers, bool *common_later);
+/* In the places of put and perform where others put rows, too */
 extern bool gpusort_sort_put_own(GpuSortState *sort, GpuSortFailure *full);
 extern bool gpusort_sort_take_back(GpuSortState *sort, const GpuSortPut *others, const GpuSortFailure *full);
-extern bool gpusort_sort_order(GpuSortState *sort, const GpuSortPut *others);
-extern bool gpusort_sort_check(GpuSortState *sort, GpuSortFailure *failure);
-extern void gpusort_sort_complete(GpuSortState *sort, instr_time ordered, bool good, const GpuSortFailure *failure);
+extern void gpusort_sort_complete(GpuSortState *sort, bool good, const GpuSortFailure *failure);
 
 /* For a parallel sort: the rows of the next range that reader was asked for */
 extern bool gpusort_sort_begin_range(GpuSortState *sort, GpuSortFailure *failure);

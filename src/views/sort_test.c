@@ -183,7 +183,7 @@ sort_in_parallel(GpuSortState *sort, int64 from, TestResult *result)
 {
 	const volatile bool stop = false;
 	GpuSortSortSet set = {0};
-	GpuSortParallelSort *parallel = gpusort_parallel_sort_create(sort, 1);
+	GpuSortParallelSort *parallel = gpusort_parallel_sort_create(sort, 1, NULL);
 	GpuSortFailure failure = {0};
 	uint32 ranges;
 	bool whole;
