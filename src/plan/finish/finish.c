@@ -6,10 +6,10 @@
  * Paths have decided what GpuSort does.  This pass changes the plans that PostgreSQL has made of them where no path can
  * say it.  At each node it takes these steps, in this order:
  *
- *	  on the way down	GpuSort takes the place of a Sort that no path knew, and the columns of GpuSorts refer to the plan
+ *	  on the way down	an Agg takes the place of the node above it that has its columns as the query has them
+ *						GpuSort takes the place of a Sort that no path knew, and the columns of GpuSorts refer to the plan
  *						below them (sort_nodes.c)
- *	  on the way up		aggregates over sorted rows lose what the order does for them (presorted.c)
- *						processes make the groups that grouping sets are made of (partial_groups.c), and the parts of
+ *	  on the way up		processes make the groups that grouping sets are made of (partial_groups.c), and the parts of
  *						aggregates of all rows
  *						what processes share ranges by is settled (ranges.c)
  *						a query's rows lose the columns that it was only sorted by (junk.c)
@@ -23,7 +23,6 @@
 #include "plan/finish/partial_groups.h"
 #include "plan/finish/place.h"
 #include "plan/finish/plan_tree.h"
-#include "plan/finish/presorted.h"
 #include "plan/finish/ranges.h"
 #include "plan/finish/sort_nodes.h"
 #include "plan/offer/paths.h"
@@ -84,6 +83,27 @@ place_below(const GpuSortPlanPlace *place, const Plan *plan)
 	return below;
 }
 
+/*
+ * Returns the Agg below a node that has its columns as the query has them: all of them, in their order.  So those above
+ * refer to them by the same numbers.
+ */
+static Plan *
+without_columns(CustomScan *node)
+{
+	Plan *agg = outerPlan(node);
+	ListCell *cell;
+	ListCell *computed;
+
+	Assert(list_length(agg->targetlist) == list_length(node->scan.plan.targetlist));
+	forboth(cell, node->scan.plan.targetlist, computed, agg->targetlist)
+		lfirst_node(TargetEntry, cell)->expr = lfirst_node(TargetEntry, computed)->expr;
+	agg->targetlist = node->scan.plan.targetlist;
+	agg->initPlan = list_concat(node->scan.plan.initPlan, agg->initPlan);
+	agg->extParam = node->scan.plan.extParam;
+	agg->allParam = node->scan.plan.allParam;
+	return agg;
+}
+
 /* Goes through a plan and all below it. */
 static void
 visit(Plan **link, void *arg)
@@ -92,6 +112,8 @@ visit(Plan **link, void *arg)
 	GpuSortPlanPlace below;
 	Plan *plan;
 
+	if (gpusort_plan_is(*link, &gpusort_columns_scan_methods))
+		*link = without_columns((CustomScan *) *link);
 	gpusort_sort_node_replace(&place, link);
 	plan = *link;
 	if (IsA(plan, ForeignScan))
@@ -103,7 +125,6 @@ visit(Plan **link, void *arg)
 		gpusort_merge_join_drop_material((MergeJoin *) plan);
 	if (IsA(plan, Agg))
 	{
-		gpusort_presorted_settle(&place, (Agg *) plan);
 		gpusort_partial_groups_settle(place.finish, (Agg *) plan);
 		gpusort_ranges_settle_aggregate(place.finish, (Agg *) plan);
 	}

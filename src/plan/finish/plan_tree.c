@@ -7,7 +7,6 @@
  */
 #include "plan/finish/plan_tree.h"
 
-#include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -214,18 +213,4 @@ gpusort_plan_project(Plan *child, List *targetlist, int plan_node_id)
 	gpusort_plan_put_above(&result->plan, child, plan_node_id);
 	result->plan.targetlist = targetlist;
 	return result;
-}
-
-/* The first so many of a plan's rows, if there are as many; its number of rows is the child's. */
-Limit *
-gpusort_plan_limit(Plan *child, int64 first, int plan_node_id)
-{
-	Limit *limit = makeNode(Limit);
-
-	gpusort_plan_put_above(&limit->plan, child, plan_node_id);
-	limit->plan.targetlist = gpusort_plan_columns(child, list_length(child->targetlist));
-	limit->limitOption = LIMIT_OPTION_COUNT;
-	limit->limitCount =
-		(Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(first), false, FLOAT8PASSBYVAL);
-	return limit;
 }

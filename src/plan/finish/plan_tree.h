@@ -26,6 +26,5 @@ extern List *gpusort_plan_columns(const Plan *plan, int count);
 extern void gpusort_plan_take_estimates(Plan *plan, const Plan *from);
 extern void gpusort_plan_put_above(Plan *plan, Plan *child, int plan_node_id);
 extern Result *gpusort_plan_project(Plan *child, List *targetlist, int plan_node_id);
-extern Limit *gpusort_plan_limit(Plan *child, int64 first, int plan_node_id);
 
 #endif /* GPUSORT_PLAN_TREE_H */

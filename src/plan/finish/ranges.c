@@ -195,7 +195,7 @@ gpusort_ranges_settle_aggregate(GpuSortFinish *finish, Agg *agg)
 		return;
 	if (!gpusort_combine_may(agg))
 	{
-		/* A window that tells the aggregate which rows to see (presorted.c) */
+		/* A window that tells the aggregate which rows to see (offer/presorted.c) */
 		gpusort_ranges_put_part(finish, agg, *below, *below);
 		return;
 	}

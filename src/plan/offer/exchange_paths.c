@@ -39,8 +39,10 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "plan/model/shape.h"
+#include "plan/offer/mode.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
+#include "plan/offer/presorted.h"
 #include "settings.h"
 
 /* Into how many ranges rows are thought to be cut, where that has to be known before. */
@@ -131,6 +133,27 @@ find_workers(PlannerInfo *root, const Path *path, int *workers)
 	}
 }
 
+/*
+ * Returns an Agg with the columns of a projection above it, which are its own in the plan, too; the same path, if it is
+ * something else.
+ */
+static Path *
+projected_aggregate(Path *path)
+{
+	AggPath *agg;
+
+	if (!IsA(path, ProjectionPath) || !IsA(((ProjectionPath *) path)->subpath, AggPath) ||
+		is_top(((ProjectionPath *) path)->subpath))
+		return path;
+	agg = makeNode(AggPath);
+	*agg = *(AggPath *) ((ProjectionPath *) path)->subpath;
+	agg->path = *path;
+	agg->path.type = T_AggPath;
+	agg->path.pathtype = T_Agg;
+	agg->path.parent = ((ProjectionPath *) path)->subpath->parent;
+	return &agg->path;
+}
+
 /* Returns what each process does of a path, down to the partial paths. */
 static Path *
 share(const Sharing *sharing, PlannerInfo *root, Path *path)
@@ -152,6 +175,8 @@ share(const Sharing *sharing, PlannerInfo *root, Path *path)
 		root = path->parent->subroot;
 		move_init_plans(sharing->root, root);
 	}
+	path = projected_aggregate(path);
+	children = gpusort_path_children(path);
 	Assert(children.size > 0 && children.list == NULL);
 	copy = memcpy(palloc(children.size), path, children.size);
 	copy->rows = clamp_row_est(path->rows / sharing->processes);
@@ -162,7 +187,7 @@ share(const Sharing *sharing, PlannerInfo *root, Path *path)
 		if (children.links[i] != NULL)
 			*children.links[i] = share(sharing, root, *children.links[i]);
 	}
-	return copy;
+	return IsA(copy, AggPath) ? gpusort_presorted_path(root, (AggPath *) copy, true) : copy;
 }
 
 static Sharing
@@ -175,16 +200,54 @@ sharing_of(PlannerInfo *root, const Path *path)
 	return sharing;
 }
 
-/* Returns a path that runs by ranges in all processes: with a part of the aggregate above, if that is to be. */
+/* Returns a path that runs by ranges in all processes. */
 static Path *
 exchange(PlannerInfo *root, Path *path)
 {
 	const Sharing sharing = sharing_of(root, path);
-	Path *shared = share(&sharing, root, path);
 
-	if (first_sort(path)->range_parts)
-		shared = gpusort_groups_path(path->parent, shared, 1, NIL, 0);
-	return gpusort_exchange_path(root, shared, path, sharing.workers);
+	return gpusort_exchange_path(root, share(&sharing, root, path), path, sharing.workers);
+}
+
+/* Returns an Agg that has something in the ranges of what it reads, beside what runs by ranges there. */
+static Path *
+exchange_parts(PlannerInfo *root, const AggPath *agg)
+{
+	const Sharing sharing = sharing_of(root, agg->subpath);
+	Path *part = share(&sharing, root, agg->subpath);
+	const Aggref *mode = gpusort_mode_of(root, agg, part);
+	AggPath *over = makeNode(AggPath);
+	AggPath *settled;
+
+	*over = *agg;
+	if (mode != NULL)
+	{
+		part = gpusort_mode_most_frequent(root, agg, mode, gpusort_mode_counts(root, agg, mode, part));
+		part = gpusort_exchange_path(root, part, part, sharing.workers);
+		over->subpath = gpusort_mode_most_frequent(root, agg, mode, part);
+		return gpusort_presorted_path(root, over, false);
+	}
+	over->subpath = part;
+	settled = gpusort_presorted_settle(root, over, true);
+	part = gpusort_groups_path(agg->path.parent, settled->subpath, 1, NIL, 0);
+	settled->subpath = gpusort_exchange_path(root, part, agg->subpath, sharing.workers);
+	return gpusort_presorted_columns(agg, settled);
+}
+
+/* Returns an Agg of a query as it runs over what it reads now. */
+static Path *
+aggregate_over(PlannerInfo *root, AggPath *agg)
+{
+	const Aggref *mode = gpusort_path_is_sort(agg->subpath) ? gpusort_mode_of(root, agg, agg->subpath) : NULL;
+	AggPath *over;
+
+	if (mode == NULL)
+		return gpusort_presorted_path(root, agg, false);
+	over = makeNode(AggPath);
+	*over = *agg;
+	over->subpath = gpusort_mode_counts(root, agg, mode, agg->subpath);
+	over->subpath = gpusort_mode_most_frequent(root, agg, mode, over->subpath);
+	return gpusort_presorted_path(root, over, false);
 }
 
 /* Returns true if workers may compute what a path is sorted by, where that is none of its columns. */
@@ -287,6 +350,10 @@ gpusort_with_exchanges(PlannerInfo *root, Path *path)
 
 	if (is_top(path))
 		return exchange(root, path);
+	path = projected_aggregate(path);
+	children = gpusort_path_children(path);
+	if (IsA(path, AggPath) && is_top(*children.links[0]) && first_sort(*children.links[0])->range_parts)
+		return exchange_parts(root, (AggPath *) path);
 	if (gpusort_path_is_sort(path))
 	{
 		Path *input = gpusort_path_input(path);
@@ -333,5 +400,6 @@ gpusort_with_exchanges(PlannerInfo *root, Path *path)
 			*gpusort_path_children(copy).list = list;
 		}
 	}
-	return copy != NULL ? copy : path;
+	copy = copy != NULL ? copy : path;
+	return IsA(copy, AggPath) ? aggregate_over(root, (AggPath *) copy) : copy;
 }

@@ -167,8 +167,8 @@ rollups_with_groups(const GroupingSetsPath *path)
  * Returns what processes that aggregate a part of the rows each emit: the transition states of the aggregates in total
  * and having.  NULL if these ask for anything else of a row, or for an aggregate that cannot be combined.
  */
-static PathTarget *
-partial_target(PlannerInfo *root, const PathTarget *total, List *having)
+PathTarget *
+gpusort_partial_target(PlannerInfo *root, const PathTarget *total, List *having)
 {
 	PathTarget *partial = create_empty_pathtarget();
 	List *exprs = list_concat_copy(total->exprs, having);
@@ -212,7 +212,7 @@ gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo 
 									  AGGSPLIT_SIMPLE, NIL, having, &costs, 1);
 	if (!parallel || !grouped_rel->consider_parallel || input_rel->partial_pathlist == NIL)
 		return serial;
-	partial = partial_target(root, target, having);
+	partial = gpusort_partial_target(root, target, having);
 	if (partial == NULL)
 		return serial;
 	get_agg_clause_costs(root, others ? AGGSPLIT_SIMPLE : AGGSPLIT_INITIAL_SERIAL, &partial_costs);
