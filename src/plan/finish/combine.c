@@ -1,19 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * combine.c
- *	  Splits an aggregate into those of parts of the rows, and one that puts these together.
+ *	  Splits grouping sets into groups of parts of the rows, and sets of these.
  *
  * As PostgreSQL does while it plans (convert_combining_aggrefs in its setrefs.c), but of a finished plan: the Agg below
  * emits the state of each aggregate, serialised where that is a pointer, and the Agg above combines these states and
  * computes the columns.
  *
- * Two kinds of Agg are split:
- *
- *	- Of all rows, whose parts come in order.  Only of aggregates whose result does not depend on how the rows are
- *	  parted (aggregates.c), for where it is split PostgreSQL would not have done so.
- *	- Grouping sets, of which one has the columns of all others.  The Agg below has the groups of that set, the finest;
- *	  the one above has all sets, of these groups as if they were rows.  PostgreSQL's executor knows no difference,
- *	  though its planner never asks for it.
+ * One of the sets has the columns of all others.  The Agg below has the groups of that set, the finest; the one above
+ * has all sets, of these groups as if they were rows.  PostgreSQL's executor knows no difference, though its planner
+ * never asks for it.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,34 +35,6 @@ typedef struct SetColumns
 	const GpuSortFinestSet *finest;
 	List *aggregates; /* that were found */
 } SetColumns;
-
-/* Returns true if there is an aggregate that cannot be combined, or wants its rows in an order, or once. */
-static bool
-find_other(Node *node, void *found)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
-	{
-		const Aggref *aggregate = (const Aggref *) node;
-
-		*(bool *) found = true;
-		return aggregate->aggdistinct != NIL || aggregate->aggorder != NIL || aggregate->aggsplit != AGGSPLIT_SIMPLE ||
-			!gpusort_aggregate_is_of_parts(aggregate->aggfnoid);
-	}
-	return expression_tree_walker(node, find_other, found);
-}
-
-/* Returns true if an Agg has one row, and aggregates that can be combined. */
-bool
-gpusort_combine_may(const Agg *agg)
-{
-	bool found = false;
-
-	return agg->aggstrategy == AGG_PLAIN && agg->aggsplit == AGGSPLIT_SIMPLE && agg->numCols == 0 &&
-		agg->groupingSets == NIL && agg->chain == NIL && !find_other((Node *) agg->plan.targetlist, &found) &&
-		!find_other((Node *) agg->plan.qual, &found) && found;
-}
 
 /* Returns the place of a column among those of the finest set, from 0; -1 if it is none of them. */
 static int
@@ -250,18 +218,6 @@ split(Agg *agg, Parts *parts, int plan_node_id)
 	part->plan.plan_node_id = plan_node_id;
 	part->aggsplit = AGGSPLIT_INITIAL_SERIAL;
 	return part;
-}
-
-/*
- * Returns an Agg of parts of the rows, with that number, which reads what agg did; agg puts together what comes of it
- * now, and is to read that.  It must be one that may.
- */
-Agg *
-gpusort_combine_split(Agg *agg, int plan_node_id)
-{
-	Parts parts = {0};
-
-	return split(agg, &parts, plan_node_id);
 }
 
 /* The numbers of columns, where the finest set's come first. */

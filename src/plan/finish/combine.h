@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * combine.h
- *	  Splits an aggregate into those of parts of the rows, and one that puts these together.
+ *	  Splits grouping sets into groups of parts of the rows, and sets of these.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,8 +23,6 @@ typedef struct GpuSortFinestSet
 	List *aggregates; /* of Aggref: all that are computed */
 } GpuSortFinestSet;
 
-extern bool gpusort_combine_may(const Agg *agg);
-extern Agg *gpusort_combine_split(Agg *agg, int plan_node_id);
 extern bool gpusort_combine_may_sets(const Agg *agg, GpuSortFinestSet *finest);
 extern Agg *gpusort_combine_split_sets(Agg *agg, const GpuSortFinestSet *finest, AggStrategy strategy, Plan *below,
 									   int plan_node_id);

@@ -9,8 +9,7 @@
  *	  on the way down	an Agg takes the place of the node above it that has its columns as the query has them
  *						GpuSort takes the place of a Sort that no path knew, and the columns of GpuSorts refer to the plan
  *						below them (sort_nodes.c)
- *	  on the way up		processes make the groups that grouping sets are made of (partial_groups.c), and the parts of
- *						aggregates of all rows
+ *	  on the way up		processes make the groups that grouping sets are made of (partial_groups.c)
  *						what processes share ranges by is settled (ranges.c)
  *						a query's rows lose the columns that it was only sorted by (junk.c)
  *
@@ -124,10 +123,7 @@ visit(Plan **link, void *arg)
 	if (IsA(plan, MergeJoin))
 		gpusort_merge_join_drop_material((MergeJoin *) plan);
 	if (IsA(plan, Agg))
-	{
 		gpusort_partial_groups_settle(place.finish, (Agg *) plan);
-		gpusort_ranges_settle_aggregate(place.finish, (Agg *) plan);
-	}
 	if (gpusort_plan_is(plan, &gpusort_exchange_scan_methods))
 		gpusort_ranges_settle_exchange(place.finish, (CustomScan *) plan);
 	else if (gpusort_plan_is(plan, &gpusort_output_scan_methods) &&

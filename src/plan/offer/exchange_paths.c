@@ -16,9 +16,8 @@
  * So PostgreSQL makes the plan, and finds out what its nodes depend on.  Of several Gathers, below a merge join, one is
  * left, with as many workers as any of them had.
  *
- * An aggregate of all rows, which can be put together from those of ranges, stays above, and reads what it needs of
- * each range: a path of groups stands for that below GpuSortOutput, where the finished plan has a part of the aggregate
- * (finish/ranges.c).
+ * An aggregate of all rows, which can be put together from those of ranges, stays above: each range has a partial
+ * aggregate, whose states it combines, as PostgreSQL has them above a Gather.
  *
  * A LIMIT of few rows, over a sort by something else of what runs by ranges, comes in both places: processes pass the
  * first rows of each range on, by that order.
@@ -31,6 +30,7 @@
 #include "plan/offer/exchange_paths.h"
 
 #include "catalog/pg_type_d.h"
+#include "facts/aggregates.h"
 #include "facts/limits.h"
 #include "facts/parallel_safety.h"
 #include "nodes/bitmapset.h"
@@ -43,6 +43,7 @@
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/presorted.h"
+#include "plan/offer/rollup.h"
 #include "settings.h"
 
 /* Into how many ranges rows are thought to be cut, where that has to be known before. */
@@ -209,6 +210,40 @@ exchange(PlannerInfo *root, Path *path)
 	return gpusort_exchange_path(root, share(&sharing, root, path), path, sharing.workers);
 }
 
+/* Returns true if an Agg of all rows has nothing but aggregates that can be put together from those of ranges. */
+static bool
+may_be_parted(PlannerInfo *root, const AggPath *agg, List *calls)
+{
+	ListCell *cell;
+
+	foreach(cell, calls)
+	{
+		const Aggref *aggregate = lfirst(cell);
+
+		if (!IsA(aggregate, Aggref) || aggregate->aggorder != NIL || aggregate->aggdistinct != NIL ||
+			!gpusort_aggregate_is_of_parts(aggregate->aggfnoid))
+			return false;
+	}
+	return calls != NIL && agg->aggstrategy == AGG_PLAIN && agg->aggsplit == AGGSPLIT_SIMPLE &&
+		gpusort_expression_is_safe(root, (Node *) calls);
+}
+
+/* Returns what runs in each range of the rows that an Agg reads: its part, if that can be; else these rows. */
+static Path *
+part_of(PlannerInfo *root, const AggPath *agg)
+{
+	List *calls = gpusort_calls_of(agg->path.pathtarget, agg->qual);
+	const AggClauseCosts costs = {0};
+	Path *part;
+
+	if (!may_be_parted(root, agg, calls))
+		return agg->subpath;
+	part = (Path *) create_agg_path(root, agg->path.parent, agg->subpath, gpusort_partial_target(root, calls), AGG_PLAIN,
+									AGGSPLIT_INITIAL_SERIAL, NIL, NIL, &costs, 1);
+	part->parallel_safe = true;
+	return part;
+}
+
 /* Returns an Agg that has something in the ranges of what it reads, beside what runs by ranges there. */
 static Path *
 exchange_parts(PlannerInfo *root, const AggPath *agg)
@@ -229,7 +264,9 @@ exchange_parts(PlannerInfo *root, const AggPath *agg)
 	}
 	over->subpath = part;
 	settled = gpusort_presorted_settle(root, over, true);
-	part = gpusort_groups_path(agg->path.parent, settled->subpath, 1, NIL, 0);
+	part = part_of(root, settled);
+	if (part != settled->subpath)
+		settled->aggsplit = AGGSPLIT_FINAL_DESERIAL;
 	settled->subpath = gpusort_exchange_path(root, part, agg->subpath, sharing.workers);
 	return gpusort_presorted_columns(agg, settled);
 }

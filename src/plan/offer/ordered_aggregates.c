@@ -526,7 +526,7 @@ gpusort_first_rows_time(List *aggregates, double rows)
 }
 
 /*
- * Returns true if aggregates of all rows can be put together from those of parts of them, as combine.c does; served:
+ * Returns true if aggregates of all rows can be put together from those of ranges of them (exchange_paths.c); served:
  * what the order of these rows does for them.
  */
 bool

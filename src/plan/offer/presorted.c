@@ -22,9 +22,9 @@
  * each value (mode.c).
  *
  * So the Agg's path has other aggregates than the query, or, of aggregates apart (orders_apart.c), some of them.  The
- * executor keeps them in arrays by their numbers, which must leave no gap: PostgreSQL's own function numbers them again,
- * as if they were a query's.  What is above refers to columns as the query has them: a node of ours stands between,
- * with these, until the plan is finished (gpusort_columns_path).
+ * executor keeps them in arrays by their numbers, which must leave no gap: PostgreSQL's own function numbers them
+ * again, as if they were a query's.  What is above refers to columns as the query has them: a node of ours stands
+ * between, with these, until the plan is finished (gpusort_columns_path).
  *
  * What is only sorted by, and not aggregated, is no argument then.  EXPLAIN (VERBOSE) shows the aggregates as
  * they are computed.
@@ -47,6 +47,7 @@
 #include "plan/offer/counted.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
 #include "utils/typcache.h"
 
@@ -447,7 +448,8 @@ settle_part(PlannerInfo *root, AggPath *agg)
 
 	*gather = *castNode(GatherPath, agg->subpath);
 	*part = *castNode(AggPath, gather->subpath);
-	part->path.pathtarget = gather->path.pathtarget = gpusort_partial_target(root, agg->path.pathtarget, agg->qual);
+	part->path.pathtarget = gather->path.pathtarget =
+		gpusort_partial_target(root, gpusort_calls_of(agg->path.pathtarget, agg->qual));
 	gather->subpath = &part->path;
 	agg->subpath = &gather->path;
 }
