@@ -1,6 +1,6 @@
 \set ECHO none
 -- Aggregates that want their rows in an order, each value once, or one row by its number, and those of parts of the
--- rows that are put together (src/plan/offer/ordered_aggregates.c, src/plan/offer/presorted.c, src/plan/finish/combine.c,
+-- rows that are put together (src/plan/offer/ordered_aggregates.c, src/plan/offer/presorted.c,
 -- src/exec/percentiles.c): which plans, and their answers, which are PostgreSQL's.
 SET client_min_messages = warning;
 LOAD 'gpusort';

@@ -8,7 +8,6 @@
 #include "plan/finish/plan_tree.h"
 
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 
 /* Returns true if plan is a node with these methods; plan may be NULL. */
@@ -139,29 +138,6 @@ gpusort_plan_refer_to_child(CustomScan *scan)
 	}
 	plan->targetlist = visible;
 	scan->custom_scan_tlist = columns;
-}
-
-static bool
-find_params(Node *node, void *arg)
-{
-	Bitmapset **params = arg;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param) && ((const Param *) node)->paramkind == PARAM_EXEC)
-		*params = bms_add_member(*params, ((const Param *) node)->paramid);
-	return expression_tree_walker(node, find_params, arg);
-}
-
-/* Has a plan depend on what the one below it does, and on the parameters that its own columns read; no SubPlans. */
-void
-gpusort_plan_take_params(Plan *plan)
-{
-	Bitmapset *params = NULL;
-
-	(void) find_params((Node *) plan->targetlist, &params);
-	plan->extParam = bms_union(outerPlan(plan)->extParam, params);
-	plan->allParam = bms_union(outerPlan(plan)->allParam, params);
 }
 
 /* A target list of the first so many columns of the plan's rows, for a plan over it. */

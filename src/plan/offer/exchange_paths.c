@@ -40,6 +40,7 @@
 #include "optimizer/paths.h"
 #include "plan/model/shape.h"
 #include "plan/offer/mode.h"
+#include "plan/offer/partial_sets.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/presorted.h"
@@ -141,18 +142,17 @@ find_workers(PlannerInfo *root, const Path *path, int *workers)
 static Path *
 projected_aggregate(Path *path)
 {
-	AggPath *agg;
+	Path *below = IsA(path, ProjectionPath) ? ((ProjectionPath *) path)->subpath : NULL;
+	Path *agg;
 
-	if (!IsA(path, ProjectionPath) || !IsA(((ProjectionPath *) path)->subpath, AggPath) ||
-		is_top(((ProjectionPath *) path)->subpath))
+	if (below == NULL || (!IsA(below, AggPath) && !gpusort_path_is_sets_of_groups(below)) || is_top(below))
 		return path;
-	agg = makeNode(AggPath);
-	*agg = *(AggPath *) ((ProjectionPath *) path)->subpath;
-	agg->path = *path;
-	agg->path.type = T_AggPath;
-	agg->path.pathtype = T_Agg;
-	agg->path.parent = ((ProjectionPath *) path)->subpath->parent;
-	return &agg->path;
+	agg = memcpy(palloc(gpusort_path_children(below).size), below, gpusort_path_children(below).size);
+	*agg = *path;
+	agg->type = below->type;
+	agg->pathtype = below->pathtype;
+	agg->parent = below->parent;
+	return agg;
 }
 
 /* Returns what each process does of a path, down to the partial paths. */
@@ -400,6 +400,8 @@ gpusort_with_exchanges(PlannerInfo *root, Path *path)
 			taken = gpusort_with_exchanges(root, input);
 		return taken == input ? path : gpusort_path_over(path, taken);
 	}
+	if (gpusort_path_is_sets_of_groups(path))
+		return gpusort_sets_over_parts(root, (GroupingSetsPath *) path);
 	first_rows = IsA(path, LimitPath) ? with_first_rows(root, (LimitPath *) path) : NULL;
 	for (int i = 0; i < 2; i++)
 	{

@@ -15,8 +15,8 @@
  * A shared sort is GpuSort over a partial path, a partial path itself; GpuSortOutput is over what processes do with
  * ranges of such sorts' rows, below any Gather (ranges_path.c).
  *
- * PostgreSQL has no path for groups that are parts of grouping sets.  So a path of ours stands for them, with their
- * number of rows and their time; the finished plan has an Agg in the place of its node (finish/partial_groups.c).
+ * PostgreSQL has no path of grouping sets that are made of groups.  While paths are chosen, one of ours stands for the
+ * groups, with their number of rows and their time (partial_sets.c).
  *
  * Of an Agg whose aggregates are computed otherwise than the query has them (presorted.c) those above see a path of
  * ours, with the query's columns.  The finished plan is without its node (finish/finish.c).
@@ -120,7 +120,7 @@ make_scan(Plan *child, List *targetlist, const CustomScanMethods *methods)
 	return scan;
 }
 
-/* What a GpuSortOutput's columns refer to, and more, is settled when the plan is finished, too (partial_ranges.c). */
+/* What a GpuSortOutput's columns refer to, and more, is settled when the plan is finished, too (ranges.c). */
 static Plan *
 plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
@@ -148,24 +148,17 @@ plan_exchange_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *t
 	return &make_scan(gather, gather->targetlist, &gpusort_exchange_scan_methods)->scan.plan;
 }
 
+/* Groups are made a path of PostgreSQL's when they are chosen (partial_sets.c). */
+static Plan *
+plan_groups_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
+{
+	elog(ERROR, "%s is no path of a plan", path->methods->CustomName);
+}
+
 static Node *
 refuse_to_run(CustomScan *scan)
 {
 	elog(ERROR, "%s is no node that runs", scan->methods->CustomName);
-}
-
-/* Stands where an Agg will be (partial_groups.c). */
-const CustomScanMethods gpusort_groups_scan_methods = {
-	.CustomName = "GpuSortGroups",
-	.CreateCustomScanState = refuse_to_run,
-};
-
-static Plan *
-plan_groups_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
-{
-	Plan *rows = linitial(custom_plans);
-
-	return &make_scan(rows, rows->targetlist, &gpusort_groups_scan_methods)->scan.plan;
 }
 
 /* Stands above an Agg that computes its columns otherwise than the query has them, which this has (finish.c). */
@@ -177,7 +170,10 @@ const CustomScanMethods gpusort_columns_scan_methods = {
 static Plan *
 plan_columns_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
-	return &make_scan(linitial(custom_plans), tlist, &gpusort_columns_scan_methods)->scan.plan;
+	CustomScan *scan = make_scan(linitial(custom_plans), tlist, &gpusort_columns_scan_methods);
+
+	scan->custom_private = path->custom_private;
+	return &scan->scan.plan;
 }
 
 static const CustomPathMethods path_methods = {
@@ -556,16 +552,18 @@ gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int wor
 }
 
 /*
- * Returns a partial path of the groups that each process makes of its rows of a partial path: so many at most, with the
- * states of these aggregates, for grouping sets.  Its columns are those of the rows.
+ * Returns a partial path of the groups, by these clauses, that each process makes of its rows of a partial path: so
+ * many at most, with the states of these aggregates, for grouping sets.  Its columns are those of the rows.
  */
 Path *
-gpusort_groups_path(RelOptInfo *rel, Path *partial, double groups, List *aggregates, uint64 transition_space)
+gpusort_groups_path(RelOptInfo *rel, Path *partial, List *clauses, double groups, List *aggregates,
+					uint64 transition_space)
 {
 	GpuSortGroupsPath *path = (GpuSortGroupsPath *) newNode(sizeof(GpuSortGroupsPath), T_CustomPath);
 
 	fill_partial_path(&path->custom, rel, partial, partial->parallel_workers, &groups_path_methods);
 	path->custom.path.rows = Min(groups, partial->rows);
+	path->clauses = clauses;
 	path->groups = groups;
 	path->aggregates = aggregates;
 	path->transition_space = transition_space;
@@ -585,15 +583,16 @@ gpusort_groups_path_over(const Path *path, Path *partial)
 {
 	const GpuSortGroupsPath *like = (const GpuSortGroupsPath *) path;
 
-	return gpusort_groups_path(path->parent, partial, like->groups, like->aggregates, like->transition_space);
+	return gpusort_groups_path(path->parent, partial, like->clauses, like->groups, like->aggregates,
+							   like->transition_space);
 }
 
 /*
- * Returns a path of the rows of an Agg that computes them otherwise than the query has them, for those above it, which
- * refer to these columns of the query, as many.
+ * Returns a path of the rows of an Agg that computes them otherwise than the query has them, this part of its
+ * aggregates, for those above it, which refer to these columns of the query, as many.
  */
 Path *
-gpusort_columns_path(Path *agg, PathTarget *columns)
+gpusort_columns_path(Path *agg, AggSplit split, PathTarget *columns)
 {
 	CustomPath *path = makeNode(CustomPath);
 
@@ -602,6 +601,7 @@ gpusort_columns_path(Path *agg, PathTarget *columns)
 	path->path.pathtype = T_CustomScan;
 	path->path.pathtarget = columns;
 	path->custom_paths = list_make1(agg);
+	path->custom_private = list_make1_int(split);
 	path->methods = &columns_path_methods;
 	return &path->path;
 }

@@ -489,7 +489,7 @@ gpusort_presorted_columns(const AggPath *agg, AggPath *settled)
 {
 	if (settled->path.pathtarget == agg->path.pathtarget)
 		return &settled->path;
-	return gpusort_columns_path(&settled->path, agg->path.pathtarget);
+	return gpusort_columns_path(&settled->path, settled->aggsplit, agg->path.pathtarget);
 }
 
 /* Returns an Agg of a chosen path as it runs over its rows, with the columns that it had; itself, if it runs so. */
