@@ -23,6 +23,7 @@ ALTER TABLE agg.many SET (parallel_workers = 2);
 ALTER TABLE agg.peers SET (parallel_workers = 1);
 ALTER TABLE agg.nulls SET (parallel_workers = 1);
 ANALYZE agg.many, agg.none, agg.one, agg.peers, agg.nulls;
+CREATE COLLATION agg.loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE FUNCTION agg.restricted(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1 + 1; END';
 
 SET parallel_setup_cost = 0;
@@ -198,7 +199,16 @@ INSERT INTO agg.shared (query) VALUES
 	('SELECT g, p, sum(big), avg(big), percent_rank(5) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY GROUPING SETS ((g), (p))'),
 	('SELECT sum(s), avg(s), percent_rank(5) WITHIN GROUP (ORDER BY s) FROM (SELECT sum(big) OVER (PARTITION BY g ORDER BY id) AS s FROM agg.many) q'),
 	('SELECT max(s), min(s), sum(s), avg(s), count(*) FROM (SELECT sum(big) OVER (ORDER BY id) AS s FROM agg.many) q'),
-	('SELECT sum(big), avg(big), sum(big) + 1, count(DISTINCT k) FROM agg.many');
+	('SELECT sum(big), avg(big), sum(big) + 1, count(DISTINCT k) FROM agg.many'),
+	-- columns that a condition makes equal
+	('SELECT count(DISTINCT k), array_agg(DISTINCT same) FROM (SELECT k, k AS same FROM agg.many OFFSET 0) s WHERE k = same'),
+	('SELECT count(DISTINCT k), array_agg(DISTINCT same), count(*) FROM (SELECT k, k AS same FROM agg.many OFFSET 0) s WHERE k = same'),
+	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k), percentile_disc(0.1) WITHIN GROUP (ORDER BY same) FROM (SELECT k, k AS same FROM agg.many OFFSET 0) s WHERE k = same'),
+	('SELECT mode() WITHIN GROUP (ORDER BY k), mode() WITHIN GROUP (ORDER BY same) FROM (SELECT k, k AS same FROM agg.many OFFSET 0) s WHERE k = same'),
+	('SELECT k, array_agg(DISTINCT same), count(DISTINCT big), count(*) FROM (SELECT k, big, k AS same FROM agg.many OFFSET 0) s WHERE k = same GROUP BY k'),
+	-- strings that are equal by the column's collation, and are not by another
+	('SELECT count(DISTINCT u), count(DISTINCT u COLLATE "C"), count(*) FROM (SELECT (CASE WHEN b THEN upper(t) ELSE t END) COLLATE agg.loose AS u FROM agg.many OFFSET 0) s'),
+	('SELECT count(DISTINCT u COLLATE "C"), dense_rank(''t5'') WITHIN GROUP (ORDER BY t), count(*) FROM (SELECT t, (CASE WHEN b THEN upper(t) ELSE t END) COLLATE agg.loose AS u FROM agg.many OFFSET 0) s');
 
 -- From 16 on PostgreSQL sorts for some of these itself, or has other nodes between: their rows are compared alone.
 CREATE FUNCTION agg.shape_or(expected text, query text) RETURNS text LANGUAGE sql AS $$

@@ -246,7 +246,7 @@ part_of(PlannerInfo *root, const AggPath *agg)
 
 /* Returns an Agg that has something in the ranges of what it reads, beside what runs by ranges there. */
 static Path *
-exchange_parts(PlannerInfo *root, const AggPath *agg)
+exchange_parts(PlannerInfo *root, AggPath *agg)
 {
 	const Sharing sharing = sharing_of(root, agg->subpath);
 	Path *part = share(&sharing, root, agg->subpath);
@@ -265,6 +265,8 @@ exchange_parts(PlannerInfo *root, const AggPath *agg)
 	over->subpath = part;
 	settled = gpusort_presorted_settle(root, over, true);
 	part = part_of(root, settled);
+	if (gpusort_path_is_sort(part))
+		return gpusort_presorted_path(root, agg, false); /* there is nothing to be done in ranges */
 	if (part != settled->subpath)
 		settled->aggsplit = AGGSPLIT_FINAL_DESERIAL;
 	settled->subpath = gpusort_exchange_path(root, part, agg->subpath, sharing.workers);

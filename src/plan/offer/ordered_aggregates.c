@@ -57,7 +57,7 @@ typedef struct OrderedAggregates
 	GpuSortServed served;
 	List *group_keys;  /* of GROUP BY */
 	List *keys;        /* and then those that the aggregates' rows are to be sorted by */
-	List *exprs;       /* these, as expressions */
+	List *exprs;       /* these, as expressions: for each key all that aggregates have */
 	List *distinct;    /* those of the keys that rows are equal in of which DISTINCT leaves one; NIL: there is none */
 	Bitmapset *own;    /* transitions that sort their rows all the same */
 	Bitmapset *sets;   /* those of ordered sets, which do so with rows that are in order */
@@ -194,8 +194,8 @@ add_aggregate(PlannerInfo *root, const Aggref *aggregate, List *clauses, Ordered
 		if (!pathkeys_contained_in(found->keys, keys))
 			return false;
 		found->keys = keys;
-		found->exprs = get_sortgrouplist_exprs(columns, aggregate->args);
 	}
+	found->exprs = list_union(found->exprs, get_sortgrouplist_exprs(columns, aggregate->args));
 	if (distinct)
 		found->distinct = keys;
 	return true;

@@ -27,12 +27,14 @@
 
 #include "node.h"
 #include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "plan/admission.h"
 #include "plan/model/shape.h"
+#include "utils/lsyscache.h"
 
 /*
  * Returns the columns of the plan below, for a node that passes its rows on.  setrefs.c looks for each of them in the
@@ -362,7 +364,17 @@ gpusort_count_columns(List *exprs, const EquivalenceMember *member)
 	return columns;
 }
 
-/* Returns the place of the first of these expressions that has the values of another, from 0; -1 if none has. */
+/* Returns true if strings that are equal by one collation are by the other: if they are the same bytes by both. */
+static bool
+tell_apart_alike(Oid one, Oid other)
+{
+	return one == other || (OidIsValid(one) && OidIsValid(other) && get_collation_isdeterministic(one) && get_collation_isdeterministic(other));
+}
+
+/*
+ * Returns the place of the first of these expressions that has the values of another, and tells them apart alike, from
+ * 0; -1 if none does.
+ */
 int
 gpusort_find_column(List *exprs, const Expr *expr)
 {
@@ -370,7 +382,8 @@ gpusort_find_column(List *exprs, const Expr *expr)
 
 	foreach(cell, exprs)
 	{
-		if (equal(without_labels(lfirst(cell)), without_labels(expr)))
+		if (equal(without_labels(lfirst(cell)), without_labels(expr)) &&
+			tell_apart_alike(exprCollation(lfirst(cell)), exprCollation((const Node *) expr)))
 			return foreach_current_index(cell);
 	}
 	return -1;

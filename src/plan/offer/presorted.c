@@ -45,6 +45,7 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "plan/offer/counted.h"
+#include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
 #include "rewrite/rewriteManip.h"
@@ -63,6 +64,7 @@ typedef struct Presorted
 	const UpperUniquePath *unique; /* the same, if it is one; else NULL */
 	List *group_keys;              /* pathkeys of its groups */
 	WindowAggPath *window;         /* that is to be between; NULL: none is */
+	List *window_keys;             /* what parts its rows, beside groups */
 } Presorted;
 
 /* Returns true if one of these keys is by a class of columns that are equal. */
@@ -217,16 +219,22 @@ static bool
 see_first_rows(Presorted *presorted, Aggref *aggregate)
 {
 	Expr *filter = aggregate->aggfilter;
+	List *keys;
 	List *partition;
 	OpExpr *first;
 	Const *one;
 
-	if (presorted->unique != NULL || contain_volatile_functions((Node *) filter) ||
-		contain_subplans((Node *) filter) || !find_partition(presorted, aggregate, &partition))
+	if (presorted->unique != NULL || contain_volatile_functions((Node *) filter) || contain_subplans((Node *) filter))
 		return false;
+	keys = keys_of(presorted, aggregate, aggregate->aggdistinct);
 	if (presorted->window == NULL)
+	{
+		if (!find_partition(presorted, aggregate, &partition))
+			return false;
 		presorted->window = make_window(presorted, partition);
-	else if (!equal(presorted->window->winclause->partitionClause, partition))
+		presorted->window_keys = keys;
+	}
+	else if (compare_pathkeys(presorted->window_keys, keys) != PATHKEYS_EQUAL)
 		return false;
 	one = makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false, FLOAT8PASSBYVAL);
 	first = (OpExpr *) make_opclause(lookup_type_cache(INT8OID, TYPECACHE_EQ_OPR)->eq_opr, BOOLOID, false,
@@ -405,12 +413,12 @@ computes_aggregates(PlannerInfo *root, const AggPath *agg)
 		!DO_AGGSPLIT_SKIPFINAL(agg->aggsplit);
 }
 
-/* Returns true if a path is a GpuSort, or in ranges a Sort in the place of one, of these rows or of a subquery's. */
+/* Returns true if a path is a GpuSort, or in ranges a Sort in the place of one, or passes on what one sorts. */
 static bool
 is_sorted(const Path *path, bool in_ranges)
 {
-	while (IsA(path, SubqueryScanPath))
-		path = ((const SubqueryScanPath *) path)->subpath;
+	while (IsA(path, SubqueryScanPath) || IsA(path, UpperUniquePath))
+		path = gpusort_path_only_child(path);
 	return gpusort_path_is_sort(path) || (in_ranges && IsA(path, SortPath));
 }
 
@@ -419,16 +427,12 @@ static void
 settle(PlannerInfo *root, AggPath *agg, bool in_ranges)
 {
 	Presorted presorted = {.root = root, .agg = agg, .below = agg->subpath};
-	const Path *sorted = agg->subpath;
 	bool by_number;
 
-	if (IsA(sorted, UpperUniquePath))
-	{
-		presorted.unique = (const UpperUniquePath *) sorted;
-		sorted = presorted.unique->subpath;
-	}
-	if (agg->aggsplit != AGGSPLIT_SIMPLE || agg->aggstrategy == AGG_HASHED || !is_sorted(sorted, in_ranges))
+	if (agg->aggsplit != AGGSPLIT_SIMPLE || agg->aggstrategy == AGG_HASHED || !is_sorted(agg->subpath, in_ranges))
 		return;
+	if (IsA(agg->subpath, UpperUniquePath))
+		presorted.unique = (const UpperUniquePath *) agg->subpath;
 	presorted.group_keys = make_pathkeys_for_sortclauses(
 		root, agg->groupClause, (List *) WITHOUT_GROUPING_NULLS(root, root->processed_tlist));
 	by_number = are_read_by_number(agg, &presorted);
