@@ -167,9 +167,6 @@
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 
-/* What EXPLAIN calls the window of a node; from 18 on it has a name. */
-#define SET_WINDOW_NAME(window, name) ((void) 0)
-
 /* A module says nothing about itself but what it was built for. */
 #define PG_MODULE_MAGIC_EXT(...) PG_MODULE_MAGIC
 
@@ -213,7 +210,6 @@ typedef int16 CompareType;
 #define SETOP_OPERATORS(setop)  ((setop)->dupOperators)
 #define SETOP_COLLATIONS(setop) ((setop)->dupCollations)
 #else
-#define SET_WINDOW_NAME(window, name) ((window)->winname = (name))
 #define WITHOUT_GROUPING_NULLS(root, expr)                                                         \
 	((root)->group_rtindex > 0                                                                     \
 		 ? remove_nulling_relids((Node *) (expr), bms_make_singleton((root)->group_rtindex), NULL) \

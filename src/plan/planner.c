@@ -8,7 +8,7 @@
  * (join_paths.c), take places in the path that PostgreSQL has chosen, where that saves time (offers.c).
  *
  * Last, one pass over the finished plan does what no path can say (finish/finish.c): GpuSort takes the place of the
- * Sorts that are left, and aggregates over sorted rows lose what the order does for them.
+ * Sorts that are left, and what processes share rows by is settled.
  *
  * What is not legal, or cannot win, is left to PostgreSQL; with
  * gpusort.log_decisions the log says why, once for each Sort that the finished plan keeps, and

@@ -1,6 +1,6 @@
 \set ECHO none
--- Grouping sets of groups that processes make (src/plan/offer/partial_sets.c, src/plan/finish/partial_groups.c and
--- combine.c): which plans, and their answers, which are PostgreSQL's.
+-- Grouping sets of groups that processes make (src/plan/offer/partial_sets.c): which plans, and their
+-- answers, which are PostgreSQL's.
 SET client_min_messages = warning;
 LOAD 'gpusort';
 \pset format unaligned

@@ -1,6 +1,6 @@
 \set ECHO none
 -- Aggregates that want their rows in an order, each value once, or one row by its number, and those of parts of the
--- rows that are put together (src/plan/offer/ordered_aggregates.c, src/plan/finish/presorted.c and combine.c,
+-- rows that are put together (src/plan/offer/ordered_aggregates.c, src/plan/offer/presorted.c,
 -- src/exec/percentiles.c): which plans, and their answers, which are PostgreSQL's.
 SET client_min_messages = warning;
 LOAD 'gpusort';
@@ -23,6 +23,7 @@ ALTER TABLE agg.many SET (parallel_workers = 2);
 ALTER TABLE agg.peers SET (parallel_workers = 1);
 ALTER TABLE agg.nulls SET (parallel_workers = 1);
 ANALYZE agg.many, agg.none, agg.one, agg.peers, agg.nulls;
+CREATE COLLATION agg.loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE FUNCTION agg.restricted(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1 + 1; END';
 
 SET parallel_setup_cost = 0;
@@ -111,13 +112,13 @@ INSERT INTO agg.query (shape, query) VALUES
 	('Nested Loop(Agg(Seq Scan), Nested Loop(Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(Unique(GpuSort(Seq Scan))))))), Materialize(Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(Unique(GpuSort(Seq Scan))))))))), Materialize(Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))))', 'SELECT (count(DISTINCT k) - count(DISTINCT p)) * 2 AS d, percentile_cont(array[0.5, 0.1]) WITHIN GROUP (ORDER BY f DESC), count(DISTINCT k) AS again, (SELECT max(id) FROM agg.one) + count(DISTINCT p) AS sub FROM agg.many'),
 	-- not where that would not pay if the input took longer than estimated
 	('Agg(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Hash Join(Seq Scan, Hash(Seq Scan))))))))', 'SELECT count(DISTINCT m.k), sum(DISTINCT m.big) FROM agg.many m JOIN agg.one o USING (h)'),
-	('Nested Loop(Nested Loop(Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan)))))))))), Materialize(Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan)))))), Materialize(Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))))', 'SELECT mode() WITHIN GROUP (ORDER BY k), rank(7) WITHIN GROUP (ORDER BY p), cume_dist(7, 8) WITHIN GROUP (ORDER BY k, p) FROM agg.many'),
+	('Nested Loop(Nested Loop(Agg(Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan)))))))))), Materialize(Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan)))))), Materialize(Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))))', 'SELECT mode() WITHIN GROUP (ORDER BY k), rank(7) WITHIN GROUP (ORDER BY p), cume_dist(7, 8) WITHIN GROUP (ORDER BY k, p) FROM agg.many'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT g, count(DISTINCT t), count(DISTINCT k), count(DISTINCT t) FILTER (WHERE b), mode() WITHIN GROUP (ORDER BY p), rank(7) WITHIN GROUP (ORDER BY length(t)) FROM agg.many GROUP BY g'),
 	-- mode of all rows
-	('Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan))))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY k) FROM agg.many'),
-	('Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan))))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY k DESC) + 1 AS m, mode() WITHIN GROUP (ORDER BY k DESC) FROM agg.many HAVING mode() WITHIN GROUP (ORDER BY k DESC) > 2'),
-	('Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan))))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY t COLLATE "C" DESC) FROM agg.many'),
-	('Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan))))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY id % 90 DESC NULLS LAST) FROM agg.many'),
+	('Agg(Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan))))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY k) FROM agg.many'),
+	('Agg(Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan))))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY k DESC) + 1 AS m, mode() WITHIN GROUP (ORDER BY k DESC) FROM agg.many HAVING mode() WITHIN GROUP (ORDER BY k DESC) > 2'),
+	('Agg(Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan))))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY t COLLATE "C" DESC) FROM agg.many'),
+	('Agg(Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan))))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY id % 90 DESC NULLS LAST) FROM agg.many'),
 	-- where another row would stand
 	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT rank(7) WITHIN GROUP (ORDER BY k), percent_rank(7) WITHIN GROUP (ORDER BY k), cume_dist(7) WITHIN GROUP (ORDER BY k) FROM agg.many'),
 	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT rank(NULL) WITHIN GROUP (ORDER BY k DESC NULLS LAST), cume_dist(NULL) WITHIN GROUP (ORDER BY k DESC NULLS LAST), rank(-1) WITHIN GROUP (ORDER BY k DESC NULLS LAST), cume_dist(100000) WITHIN GROUP (ORDER BY k DESC NULLS LAST), percentile_disc(0.3) WITHIN GROUP (ORDER BY k DESC NULLS LAST) FROM agg.many'),
@@ -198,7 +199,16 @@ INSERT INTO agg.shared (query) VALUES
 	('SELECT g, p, sum(big), avg(big), percent_rank(5) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY GROUPING SETS ((g), (p))'),
 	('SELECT sum(s), avg(s), percent_rank(5) WITHIN GROUP (ORDER BY s) FROM (SELECT sum(big) OVER (PARTITION BY g ORDER BY id) AS s FROM agg.many) q'),
 	('SELECT max(s), min(s), sum(s), avg(s), count(*) FROM (SELECT sum(big) OVER (ORDER BY id) AS s FROM agg.many) q'),
-	('SELECT sum(big), avg(big), sum(big) + 1, count(DISTINCT k) FROM agg.many');
+	('SELECT sum(big), avg(big), sum(big) + 1, count(DISTINCT k) FROM agg.many'),
+	-- columns that a condition makes equal
+	('SELECT count(DISTINCT k), array_agg(DISTINCT same) FROM (SELECT k, k AS same FROM agg.many OFFSET 0) s WHERE k = same'),
+	('SELECT count(DISTINCT k), array_agg(DISTINCT same), count(*) FROM (SELECT k, k AS same FROM agg.many OFFSET 0) s WHERE k = same'),
+	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k), percentile_disc(0.1) WITHIN GROUP (ORDER BY same) FROM (SELECT k, k AS same FROM agg.many OFFSET 0) s WHERE k = same'),
+	('SELECT mode() WITHIN GROUP (ORDER BY k), mode() WITHIN GROUP (ORDER BY same) FROM (SELECT k, k AS same FROM agg.many OFFSET 0) s WHERE k = same'),
+	('SELECT k, array_agg(DISTINCT same), count(DISTINCT big), count(*) FROM (SELECT k, big, k AS same FROM agg.many OFFSET 0) s WHERE k = same GROUP BY k'),
+	-- strings that are equal by the column's collation, and are not by another
+	('SELECT count(DISTINCT u), count(DISTINCT u COLLATE "C"), count(*) FROM (SELECT (CASE WHEN b THEN upper(t) ELSE t END) COLLATE agg.loose AS u FROM agg.many OFFSET 0) s'),
+	('SELECT count(DISTINCT u COLLATE "C"), dense_rank(''t5'') WITHIN GROUP (ORDER BY t), count(*) FROM (SELECT t, (CASE WHEN b THEN upper(t) ELSE t END) COLLATE agg.loose AS u FROM agg.many OFFSET 0) s');
 
 -- From 16 on PostgreSQL sorts for some of these itself, or has other nodes between: their rows are compared alone.
 CREATE FUNCTION agg.shape_or(expected text, query text) RETURNS text LANGUAGE sql AS $$

@@ -6,12 +6,10 @@
  * Paths have decided what GpuSort does.  This pass changes the plans that PostgreSQL has made of them where no path can
  * say it.  At each node it takes these steps, in this order:
  *
- *	  on the way down	GpuSort takes the place of a Sort that no path knew, and the columns of GpuSorts refer to the plan
+ *	  on the way down	an Agg takes the place of the node above it that has its columns as the query has them
+ *						GpuSort takes the place of a Sort that no path knew, and the columns of GpuSorts refer to the plan
  *						below them (sort_nodes.c)
- *	  on the way up		aggregates over sorted rows lose what the order does for them (presorted.c)
- *						processes make the groups that grouping sets are made of (partial_groups.c), and the parts of
- *						aggregates of all rows
- *						what processes share ranges by is settled (ranges.c)
+ *	  on the way up		what processes share ranges by is settled (ranges.c)
  *						a query's rows lose the columns that it was only sorted by (junk.c)
  *
  *-------------------------------------------------------------------------
@@ -20,10 +18,8 @@
 
 #include "node.h"
 #include "plan/finish/junk.h"
-#include "plan/finish/partial_groups.h"
 #include "plan/finish/place.h"
 #include "plan/finish/plan_tree.h"
-#include "plan/finish/presorted.h"
 #include "plan/finish/ranges.h"
 #include "plan/finish/sort_nodes.h"
 #include "plan/offer/paths.h"
@@ -32,8 +28,7 @@ static bool
 is_ours(const Plan *plan)
 {
 	return gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods) ||
-		gpusort_plan_is(plan, &gpusort_exchange_scan_methods) || gpusort_plan_is(plan, &gpusort_output_scan_methods) ||
-		gpusort_plan_is(plan, &gpusort_groups_scan_methods);
+		gpusort_plan_is(plan, &gpusort_exchange_scan_methods) || gpusort_plan_is(plan, &gpusort_output_scan_methods);
 }
 
 /* Returns the LIMIT that asks a plan's children for their first rows alone; NULL if none does. */
@@ -69,7 +64,7 @@ place_below(const GpuSortPlanPlace *place, const Plan *plan)
 	below.above = plan;
 	below.limit = limit_below(place, plan);
 	below.foreign = IsA(plan, CustomScan) && !is_ours(plan);
-	if (IsA(plan, CustomScan) && !gpusort_plan_is(plan, &gpusort_groups_scan_methods))
+	if (IsA(plan, CustomScan))
 		below.in_ranges = gpusort_plan_is(plan, &gpusort_output_scan_methods);
 	if (IsA(plan, Gather))
 	{
@@ -84,6 +79,30 @@ place_below(const GpuSortPlanPlace *place, const Plan *plan)
 	return below;
 }
 
+/*
+ * Returns the Agg below a node that has its columns as the query has them: all of them, in their order.  So those above
+ * refer to them by the same numbers.  The node says which part of its aggregates the Agg is, where its path could not.
+ */
+static Plan *
+without_columns(CustomScan *node)
+{
+	Agg *agg = castNode(Agg, outerPlan(node));
+	ListCell *cell;
+	ListCell *computed;
+
+	Assert(list_length(agg->plan.targetlist) == list_length(node->scan.plan.targetlist));
+	forboth(cell, node->scan.plan.targetlist, computed, agg->plan.targetlist)
+		lfirst_node(TargetEntry, cell)->expr = lfirst_node(TargetEntry, computed)->expr;
+	agg->plan.targetlist = node->scan.plan.targetlist;
+	agg->plan.initPlan = list_concat(node->scan.plan.initPlan, agg->plan.initPlan);
+	agg->plan.extParam = node->scan.plan.extParam;
+	agg->plan.allParam = node->scan.plan.allParam;
+	agg->aggsplit = linitial_int(node->custom_private);
+	foreach(cell, agg->chain)
+		lfirst_node(Agg, cell)->aggsplit = agg->aggsplit;
+	return &agg->plan;
+}
+
 /* Goes through a plan and all below it. */
 static void
 visit(Plan **link, void *arg)
@@ -92,6 +111,8 @@ visit(Plan **link, void *arg)
 	GpuSortPlanPlace below;
 	Plan *plan;
 
+	if (gpusort_plan_is(*link, &gpusort_columns_scan_methods))
+		*link = without_columns((CustomScan *) *link);
 	gpusort_sort_node_replace(&place, link);
 	plan = *link;
 	if (IsA(plan, ForeignScan))
@@ -101,12 +122,6 @@ visit(Plan **link, void *arg)
 
 	if (IsA(plan, MergeJoin))
 		gpusort_merge_join_drop_material((MergeJoin *) plan);
-	if (IsA(plan, Agg))
-	{
-		gpusort_presorted_settle(&place, (Agg *) plan);
-		gpusort_partial_groups_settle(place.finish, (Agg *) plan);
-		gpusort_ranges_settle_aggregate(place.finish, (Agg *) plan);
-	}
 	if (gpusort_plan_is(plan, &gpusort_exchange_scan_methods))
 		gpusort_ranges_settle_exchange(place.finish, (CustomScan *) plan);
 	else if (gpusort_plan_is(plan, &gpusort_output_scan_methods) &&

@@ -7,9 +7,7 @@
  */
 #include "plan/finish/plan_tree.h"
 
-#include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 
 /* Returns true if plan is a node with these methods; plan may be NULL. */
@@ -142,29 +140,6 @@ gpusort_plan_refer_to_child(CustomScan *scan)
 	scan->custom_scan_tlist = columns;
 }
 
-static bool
-find_params(Node *node, void *arg)
-{
-	Bitmapset **params = arg;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param) && ((const Param *) node)->paramkind == PARAM_EXEC)
-		*params = bms_add_member(*params, ((const Param *) node)->paramid);
-	return expression_tree_walker(node, find_params, arg);
-}
-
-/* Has a plan depend on what the one below it does, and on the parameters that its own columns read; no SubPlans. */
-void
-gpusort_plan_take_params(Plan *plan)
-{
-	Bitmapset *params = NULL;
-
-	(void) find_params((Node *) plan->targetlist, &params);
-	plan->extParam = bms_union(outerPlan(plan)->extParam, params);
-	plan->allParam = bms_union(outerPlan(plan)->allParam, params);
-}
-
 /* A target list of the first so many columns of the plan's rows, for a plan over it. */
 List *
 gpusort_plan_columns(const Plan *plan, int count)
@@ -214,18 +189,4 @@ gpusort_plan_project(Plan *child, List *targetlist, int plan_node_id)
 	gpusort_plan_put_above(&result->plan, child, plan_node_id);
 	result->plan.targetlist = targetlist;
 	return result;
-}
-
-/* The first so many of a plan's rows, if there are as many; its number of rows is the child's. */
-Limit *
-gpusort_plan_limit(Plan *child, int64 first, int plan_node_id)
-{
-	Limit *limit = makeNode(Limit);
-
-	gpusort_plan_put_above(&limit->plan, child, plan_node_id);
-	limit->plan.targetlist = gpusort_plan_columns(child, list_length(child->targetlist));
-	limit->limitOption = LIMIT_OPTION_COUNT;
-	limit->limitCount =
-		(Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(first), false, FLOAT8PASSBYVAL);
-	return limit;
 }

@@ -7,9 +7,6 @@
  * offer/ranges_path.c).  Here it gets the number of its Gather's parameter for rescans, and the GpuSorts below it how
  * many of their first columns part ranges, and whose keys these have, as range_plan.c finds in the plan.
  *
- * An aggregate of all rows that is put together from those of ranges gets its two Aggs here (combine.c): below
- * GpuSortOutput stands a node for that of each range.
- *
  * Should range_plan.c find that a plan cannot run range by range, though its path could, the GpuSorts get no such
  * column, and at run time one process does it all.  Builds that check plans raise an error.
  *
@@ -22,8 +19,6 @@
 #include "node.h"
 #include "nodes/bitmapset.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
-#include "plan/finish/combine.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/range_plan.h"
 #include "plan/offer/paths.h"
@@ -82,127 +77,15 @@ gpusort_ranges_settle_partial(const GpuSortPlanPlace *place, CustomScan *output)
 		   (GpuSortOutputInfo){.rescan_param = place->rescan_param, .partial = true, .window = -1});
 }
 
-/*
- * Returns the place of the plan whose rows a part of an aggregate reads, below the GpuSortExchange that the aggregate
- * reads; NULL: there is none.
- */
-Plan **
-gpusort_ranges_part_below(Plan *plan)
+/* Returns what runs range by range of a plan below a GpuSortOutput, of what comes of which there is more in each. */
+static const Plan *
+by_ranges(const Plan *plan)
 {
-	Plan *output;
-
-	if (!gpusort_plan_is(plan, &gpusort_exchange_scan_methods))
-		return NULL;
-	output = outerPlan(outerPlan(plan));
-	return gpusort_plan_is(outerPlan(output), &gpusort_groups_scan_methods) ? &outerPlan(outerPlan(output)) : NULL;
-}
-
-/* Gives a node that passes the rows of the plan below it on all columns of these. */
-static void
-pass_all_columns(Plan *plan)
-{
-	plan->targetlist = gpusort_plan_columns(outerPlan(plan), list_length(outerPlan(plan)->targetlist));
-	if (IsA(plan, CustomScan))
-		gpusort_plan_refer_to_child((CustomScan *) plan);
-}
-
-/* Makes a node depend on parameters, too. */
-static void
-add_params(Plan *plan, const Bitmapset *params)
-{
-	plan->extParam = bms_union(plan->extParam, params);
-	plan->allParam = bms_union(plan->allParam, params);
-}
-
-/*
- * Puts a plan into the place below an aggregate's GpuSortExchange where its part is to be.  All nodes in between pass
- * its rows on, and depend on what it does.  by_ranges is what runs range by range of it.
- */
-void
-gpusort_ranges_put_part(GpuSortFinish *finish, Agg *agg, Plan *part, const Plan *by_ranges)
-{
-	Plan *exchange = outerPlan(agg);
-	Gather *gather = (Gather *) outerPlan(exchange);
-	Plan *output = outerPlan(gather);
-	Bitmapset *outside = bms_del_member(bms_copy(part->extParam), gather->rescan_param);
-
-	outerPlan(output) = part;
-	pass_all_columns(output);
-	pass_all_columns(&gather->plan);
-	pass_all_columns(exchange);
-	add_params(output, part->extParam);
-	add_params(&gather->plan, outside);
-	add_params(exchange, outside);
-	gather->initParam = bms_union(gather->initParam, bms_intersect(outside, finish->safety.known_params));
-	settle(finish, (CustomScan *) output, by_ranges,
-		   (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .window = -1});
-}
-
-/* Returns true if a subquery's scan gives some of its columns, as they are. */
-static bool
-picks_columns(const SubqueryScan *scan)
-{
-	ListCell *cell;
-
-	foreach(cell, scan->scan.plan.targetlist)
-	{
-		const Var *var = (const Var *) lfirst_node(TargetEntry, cell)->expr;
-
-		if (!IsA(var, Var) || var->varno != scan->scan.scanrelid || var->varattno <= 0)
-			return false;
-	}
-	return scan->scan.plan.qual == NIL && scan->scan.plan.initPlan == NIL;
-}
-
-/* The expression with columns of a subquery's plan in the place of those of its scan. */
-static Node *
-pick_mutator(Node *node, void *arg)
-{
-	const SubqueryScan *scan = arg;
-	Var *var;
-
-	if (node == NULL)
-		return NULL;
-	if (!IsA(node, Var))
-		return expression_tree_mutator(node, pick_mutator, arg);
-	var = copyObject((Var *) node);
-	var->varattno =
-		((const Var *) list_nth_node(TargetEntry, scan->scan.plan.targetlist, var->varattno - 1)->expr)->varattno;
-	return (Node *) var;
-}
-
-/* Makes a part of an aggregate read the rows of a plan: of a subquery that only picks columns its own. */
-static void
-read_rows(Agg *part, Plan *rows)
-{
-	if (IsA(rows, SubqueryScan) && picks_columns((SubqueryScan *) rows))
-	{
-		part->plan.targetlist = (List *) pick_mutator((Node *) part->plan.targetlist, rows);
-		rows = ((SubqueryScan *) rows)->subplan;
-	}
-	outerPlan(part) = rows;
-	add_params(&part->plan, rows->extParam);
-}
-
-/* Makes the part of an aggregate that each range has, where that is to be and has not been made yet, if it can be. */
-void
-gpusort_ranges_settle_aggregate(GpuSortFinish *finish, Agg *agg)
-{
-	Plan **below = gpusort_ranges_part_below(outerPlan(agg));
-	Agg *part;
-
-	if (below == NULL)
-		return;
-	if (!gpusort_combine_may(agg))
-	{
-		/* A window that tells the aggregate which rows to see (presorted.c) */
-		gpusort_ranges_put_part(finish, agg, *below, *below);
-		return;
-	}
-	part = gpusort_combine_split(agg, gpusort_finish_node_id(finish));
-	read_rows(part, *below);
-	part->plan.parallel_safe = true;
-	gpusort_ranges_put_part(finish, agg, &part->plan, outerPlan(part));
+	if (IsA(plan, Limit))
+		return outerPlan(outerPlan(plan)); /* the first rows, by another order */
+	if (IsA(plan, Agg) && ((const Agg *) plan)->aggstrategy == AGG_PLAIN)
+		return outerPlan(plan); /* a part of an aggregate of all rows */
+	return plan;
 }
 
 /* Settles a GpuSortExchange.  To be called when all else below it is settled. */
@@ -211,11 +94,8 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 {
 	Gather *gather = (Gather *) outerPlan(exchange);
 	CustomScan *output = (CustomScan *) outerPlan(gather);
-	const Plan *plan;
 	ListCell *cell;
 
-	if (gpusort_plan_is(outerPlan(output), &gpusort_groups_scan_methods))
-		return; /* the aggregate above is to make its part first */
 	gpusort_plan_refer_to_child(output);
 	foreach(cell, gather->plan.targetlist)
 	{
@@ -225,10 +105,8 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 			OUTER_VAR, list_nth_node(TargetEntry, output->scan.plan.targetlist, entry->resno - 1));
 	}
 	gpusort_plan_refer_to_child(exchange);
-	plan = outerPlan(output);
-	if (IsA(plan, Limit))
-		plan = outerPlan(outerPlan(plan)); /* the first rows of each range, by another order */
-	settle(finish, output, plan, (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .window = -1});
+	settle(finish, output, by_ranges(outerPlan(output)),
+		   (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .window = -1});
 }
 
 /* The GpuSortPlanCallback of the next function. */

@@ -14,9 +14,6 @@
 #include "plan/finish/place.h"
 
 extern void gpusort_ranges_settle_partial(const GpuSortPlanPlace *place, CustomScan *output);
-extern Plan **gpusort_ranges_part_below(Plan *plan);
-extern void gpusort_ranges_put_part(GpuSortFinish *finish, Agg *agg, Plan *part, const Plan *by_ranges);
-extern void gpusort_ranges_settle_aggregate(GpuSortFinish *finish, Agg *agg);
 extern void gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange);
 extern void gpusort_ranges_tell_alone(const GpuSortPlanPlace *place, const Plan *plan);
 

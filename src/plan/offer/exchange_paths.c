@@ -16,9 +16,8 @@
  * So PostgreSQL makes the plan, and finds out what its nodes depend on.  Of several Gathers, below a merge join, one is
  * left, with as many workers as any of them had.
  *
- * An aggregate of all rows, which can be put together from those of ranges, stays above, and reads what it needs of
- * each range: a path of groups stands for that below GpuSortOutput, where the finished plan has a part of the aggregate
- * (finish/ranges.c).
+ * An aggregate of all rows, which can be put together from those of ranges, stays above: each range has a partial
+ * aggregate, whose states it combines, as PostgreSQL has them above a Gather.
  *
  * A LIMIT of few rows, over a sort by something else of what runs by ranges, comes in both places: processes pass the
  * first rows of each range on, by that order.
@@ -31,6 +30,7 @@
 #include "plan/offer/exchange_paths.h"
 
 #include "catalog/pg_type_d.h"
+#include "facts/aggregates.h"
 #include "facts/limits.h"
 #include "facts/parallel_safety.h"
 #include "nodes/bitmapset.h"
@@ -39,8 +39,12 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "plan/model/shape.h"
+#include "plan/offer/mode.h"
+#include "plan/offer/partial_sets.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
+#include "plan/offer/presorted.h"
+#include "plan/offer/rollup.h"
 #include "settings.h"
 
 /* Into how many ranges rows are thought to be cut, where that has to be known before. */
@@ -131,6 +135,26 @@ find_workers(PlannerInfo *root, const Path *path, int *workers)
 	}
 }
 
+/*
+ * Returns an Agg with the columns of a projection above it, which are its own in the plan, too; the same path, if it is
+ * something else.
+ */
+static Path *
+projected_aggregate(Path *path)
+{
+	Path *below = IsA(path, ProjectionPath) ? ((ProjectionPath *) path)->subpath : NULL;
+	Path *agg;
+
+	if (below == NULL || (!IsA(below, AggPath) && !gpusort_path_is_sets_of_groups(below)) || is_top(below))
+		return path;
+	agg = memcpy(palloc(gpusort_path_children(below).size), below, gpusort_path_children(below).size);
+	*agg = *path;
+	agg->type = below->type;
+	agg->pathtype = below->pathtype;
+	agg->parent = below->parent;
+	return agg;
+}
+
 /* Returns what each process does of a path, down to the partial paths. */
 static Path *
 share(const Sharing *sharing, PlannerInfo *root, Path *path)
@@ -152,6 +176,8 @@ share(const Sharing *sharing, PlannerInfo *root, Path *path)
 		root = path->parent->subroot;
 		move_init_plans(sharing->root, root);
 	}
+	path = projected_aggregate(path);
+	children = gpusort_path_children(path);
 	Assert(children.size > 0 && children.list == NULL);
 	copy = memcpy(palloc(children.size), path, children.size);
 	copy->rows = clamp_row_est(path->rows / sharing->processes);
@@ -162,7 +188,7 @@ share(const Sharing *sharing, PlannerInfo *root, Path *path)
 		if (children.links[i] != NULL)
 			*children.links[i] = share(sharing, root, *children.links[i]);
 	}
-	return copy;
+	return IsA(copy, AggPath) ? gpusort_presorted_path(root, (AggPath *) copy, true) : copy;
 }
 
 static Sharing
@@ -175,16 +201,92 @@ sharing_of(PlannerInfo *root, const Path *path)
 	return sharing;
 }
 
-/* Returns a path that runs by ranges in all processes: with a part of the aggregate above, if that is to be. */
+/* Returns a path that runs by ranges in all processes. */
 static Path *
 exchange(PlannerInfo *root, Path *path)
 {
 	const Sharing sharing = sharing_of(root, path);
-	Path *shared = share(&sharing, root, path);
 
-	if (first_sort(path)->range_parts)
-		shared = gpusort_groups_path(path->parent, shared, 1, NIL, 0);
-	return gpusort_exchange_path(root, shared, path, sharing.workers);
+	return gpusort_exchange_path(root, share(&sharing, root, path), path, sharing.workers);
+}
+
+/* Returns true if an Agg of all rows has nothing but aggregates that can be put together from those of ranges. */
+static bool
+may_be_parted(PlannerInfo *root, const AggPath *agg, List *calls)
+{
+	ListCell *cell;
+
+	foreach(cell, calls)
+	{
+		const Aggref *aggregate = lfirst(cell);
+
+		if (!IsA(aggregate, Aggref) || aggregate->aggorder != NIL || aggregate->aggdistinct != NIL ||
+			!gpusort_aggregate_is_of_parts(aggregate->aggfnoid))
+			return false;
+	}
+	return calls != NIL && agg->aggstrategy == AGG_PLAIN && agg->aggsplit == AGGSPLIT_SIMPLE &&
+		gpusort_expression_is_safe(root, (Node *) calls);
+}
+
+/* Returns what runs in each range of the rows that an Agg reads: its part, if that can be; else these rows. */
+static Path *
+part_of(PlannerInfo *root, const AggPath *agg)
+{
+	List *calls = gpusort_calls_of(agg->path.pathtarget, agg->qual);
+	const AggClauseCosts costs = {0};
+	Path *part;
+
+	if (!may_be_parted(root, agg, calls))
+		return agg->subpath;
+	part = (Path *) create_agg_path(root, agg->path.parent, agg->subpath, gpusort_partial_target(root, calls), AGG_PLAIN,
+									AGGSPLIT_INITIAL_SERIAL, NIL, NIL, &costs, 1);
+	part->parallel_safe = true;
+	return part;
+}
+
+/* Returns an Agg that has something in the ranges of what it reads, beside what runs by ranges there. */
+static Path *
+exchange_parts(PlannerInfo *root, AggPath *agg)
+{
+	const Sharing sharing = sharing_of(root, agg->subpath);
+	Path *part = share(&sharing, root, agg->subpath);
+	const Aggref *mode = gpusort_mode_of(root, agg, part);
+	AggPath *over = makeNode(AggPath);
+	AggPath *settled;
+
+	*over = *agg;
+	if (mode != NULL)
+	{
+		part = gpusort_mode_most_frequent(root, agg, mode, gpusort_mode_counts(root, agg, mode, part));
+		part = gpusort_exchange_path(root, part, part, sharing.workers);
+		over->subpath = gpusort_mode_most_frequent(root, agg, mode, part);
+		return gpusort_presorted_path(root, over, false);
+	}
+	over->subpath = part;
+	settled = gpusort_presorted_settle(root, over, true);
+	part = part_of(root, settled);
+	if (gpusort_path_is_sort(part))
+		return gpusort_presorted_path(root, agg, false); /* there is nothing to be done in ranges */
+	if (part != settled->subpath)
+		settled->aggsplit = AGGSPLIT_FINAL_DESERIAL;
+	settled->subpath = gpusort_exchange_path(root, part, agg->subpath, sharing.workers);
+	return gpusort_presorted_columns(agg, settled);
+}
+
+/* Returns an Agg of a query as it runs over what it reads now. */
+static Path *
+aggregate_over(PlannerInfo *root, AggPath *agg)
+{
+	const Aggref *mode = gpusort_path_is_sort(agg->subpath) ? gpusort_mode_of(root, agg, agg->subpath) : NULL;
+	AggPath *over;
+
+	if (mode == NULL)
+		return gpusort_presorted_path(root, agg, false);
+	over = makeNode(AggPath);
+	*over = *agg;
+	over->subpath = gpusort_mode_counts(root, agg, mode, agg->subpath);
+	over->subpath = gpusort_mode_most_frequent(root, agg, mode, over->subpath);
+	return gpusort_presorted_path(root, over, false);
 }
 
 /* Returns true if workers may compute what a path is sorted by, where that is none of its columns. */
@@ -287,6 +389,10 @@ gpusort_with_exchanges(PlannerInfo *root, Path *path)
 
 	if (is_top(path))
 		return exchange(root, path);
+	path = projected_aggregate(path);
+	children = gpusort_path_children(path);
+	if (IsA(path, AggPath) && is_top(*children.links[0]) && first_sort(*children.links[0])->range_parts)
+		return exchange_parts(root, (AggPath *) path);
 	if (gpusort_path_is_sort(path))
 	{
 		Path *input = gpusort_path_input(path);
@@ -296,6 +402,8 @@ gpusort_with_exchanges(PlannerInfo *root, Path *path)
 			taken = gpusort_with_exchanges(root, input);
 		return taken == input ? path : gpusort_path_over(path, taken);
 	}
+	if (gpusort_path_is_sets_of_groups(path))
+		return gpusort_sets_over_parts(root, (GroupingSetsPath *) path);
 	first_rows = IsA(path, LimitPath) ? with_first_rows(root, (LimitPath *) path) : NULL;
 	for (int i = 0; i < 2; i++)
 	{
@@ -333,5 +441,6 @@ gpusort_with_exchanges(PlannerInfo *root, Path *path)
 			*gpusort_path_children(copy).list = list;
 		}
 	}
-	return copy != NULL ? copy : path;
+	copy = copy != NULL ? copy : path;
+	return IsA(copy, AggPath) ? aggregate_over(root, (AggPath *) copy) : copy;
 }

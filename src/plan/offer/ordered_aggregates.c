@@ -15,8 +15,8 @@
  *													mode(), without GROUP BY
  *
  * sorted by the columns of GROUP BY, if there are any, and then by the aggregates'.  As paths these give the right
- * answer as they are, with Aggs that sort, though nothing is left to be sorted.  What is gained comes later:
- * presorted.c takes ORDER BY and DISTINCT out of the aggregates of the finished plan, Unique and Agg run in all
+ * answer as they are, with Aggs that sort, though nothing is left to be sorted.  What is gained comes when they are
+ * chosen: presorted.c takes ORDER BY and DISTINCT out of their aggregates, Unique and Agg run in all
  * processes (exchange_paths.c), percentiles, and where another row would stand, are read by the numbers of their rows
  * when the plan is run, and for mode() the rows of each value are counted (mode.c).  Percentiles and mode() of groups,
  * or beside others, sort all the same, but rows that are in order, which takes a third of the time.  rank() and its
@@ -57,7 +57,7 @@ typedef struct OrderedAggregates
 	GpuSortServed served;
 	List *group_keys;  /* of GROUP BY */
 	List *keys;        /* and then those that the aggregates' rows are to be sorted by */
-	List *exprs;       /* these, as expressions */
+	List *exprs;       /* these, as expressions: for each key all that aggregates have */
 	List *distinct;    /* those of the keys that rows are equal in of which DISTINCT leaves one; NIL: there is none */
 	Bitmapset *own;    /* transitions that sort their rows all the same */
 	Bitmapset *sets;   /* those of ordered sets, which do so with rows that are in order */
@@ -184,7 +184,7 @@ add_aggregate(PlannerInfo *root, const Aggref *aggregate, List *clauses, Ordered
 	List *keys = with_keys(found->group_keys, own);
 	const bool distinct = aggregate->aggdistinct != NIL || aggregate->aggfnoid == F_DENSE_RANK_ANY;
 
-	/* What a clause of the query makes constant is no key: presorted.c would not find it. */
+	/* What a clause of the query makes constant is no key: percentiles.c would not find it. */
 	if (columns == NIL || list_length(own) != list_length(columns) || computes_filtered(aggregate, columns))
 		return false;
 	if (distinct && found->distinct != NIL && compare_pathkeys(found->distinct, keys) != PATHKEYS_EQUAL)
@@ -194,8 +194,8 @@ add_aggregate(PlannerInfo *root, const Aggref *aggregate, List *clauses, Ordered
 		if (!pathkeys_contained_in(found->keys, keys))
 			return false;
 		found->keys = keys;
-		found->exprs = get_sortgrouplist_exprs(columns, aggregate->args);
 	}
+	found->exprs = list_union(found->exprs, get_sortgrouplist_exprs(columns, aggregate->args));
 	if (distinct)
 		found->distinct = keys;
 	return true;
@@ -329,6 +329,29 @@ find_ordered(PlannerInfo *root, List *aggregates)
 	return best;
 }
 
+/*
+ * Gives those columns of a target that are these expressions sortgrouprefs, by which windows and groups name columns:
+ * where they have none, others than the query's.
+ */
+static void
+label_columns(PlannerInfo *root, PathTarget *target, List *exprs)
+{
+	Index last = 0;
+	ListCell *cell;
+
+	foreach(cell, root->processed_tlist)
+		last = Max(last, lfirst_node(TargetEntry, cell)->ressortgroupref);
+	if (target->sortgrouprefs == NULL)
+		target->sortgrouprefs = palloc0(list_length(target->exprs) * sizeof(Index));
+	foreach(cell, exprs)
+	{
+		Index *label = &target->sortgrouprefs[gpusort_find_column(target->exprs, lfirst(cell))];
+
+		if (*label == 0)
+			*label = ++last;
+	}
+}
+
 /* The columns of the rows that are sorted: the input's with those sorted by, or these alone where no other is read. */
 static PathTarget *
 sorted_target(PlannerInfo *root, const Path *input, const OrderedAggregates *found)
@@ -340,12 +363,12 @@ sorted_target(PlannerInfo *root, const Path *input, const OrderedAggregates *fou
 
 	foreach(cell, found->exprs)
 	{
-		const EquivalenceMember wanted = {.em_expr = lfirst(cell)};
-
-		if (gpusort_count_columns(target->exprs, &wanted) == 0)
+		if (gpusort_find_column(target->exprs, lfirst(cell)) < 0)
 			add_column_to_pathtarget(target, lfirst(cell), 0);
 	}
-	if (equal(target->exprs, input->pathtarget->exprs))
+	if (found->served == GPUSORT_SERVED_FIRST_ROWS || found->served == GPUSORT_SERVED_MODE)
+		label_columns(root, target, found->exprs);
+	else if (equal(target->exprs, input->pathtarget->exprs))
 		return input->pathtarget;
 	return set_pathtarget_cost_width(root, target);
 }
@@ -503,7 +526,7 @@ gpusort_first_rows_time(List *aggregates, double rows)
 }
 
 /*
- * Returns true if aggregates of all rows can be put together from those of parts of them, as combine.c does; served:
+ * Returns true if aggregates of all rows can be put together from those of ranges of them (exchange_paths.c); served:
  * what the order of these rows does for them.
  */
 bool

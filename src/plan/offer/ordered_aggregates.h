@@ -21,7 +21,7 @@ typedef enum GpuSortServed
 	GPUSORT_SERVED_DISTINCT,    /* all are of DISTINCT values, of the same columns, which a Unique tells */
 	GPUSORT_SERVED_FIRST_ROWS,  /* those with DISTINCT see the first row of each value, which a window numbers */
 	GPUSORT_SERVED_PERCENTILES, /* all are percentiles, or rank() and its like, which read few rows (percentiles.c) */
-	GPUSORT_SERVED_MODE,        /* all are mode(), for which the rows of each value are counted (finish/mode.c) */
+	GPUSORT_SERVED_MODE,        /* all are mode(), for which the rows of each value are counted (mode.c) */
 } GpuSortServed;
 
 /* Lists of aggregates are of Aggref, of a query's. */

@@ -21,8 +21,8 @@
  *	        ...
  *
  * Each Agg has one row, and the joins, which have no condition, put them side by side.  The input is read as many
- * times.  What a Materialize reads never starts over, so it may run by ranges (path_time.c).  In the finished plan the
- * aggregates of each Agg are numbered anew (aggregate_numbers.c).
+ * times.  What a Materialize reads never starts over, so it may run by ranges (path_time.c).  In the path that is
+ * chosen the aggregates of each Agg are numbered anew (presorted.c).
  *
  *-------------------------------------------------------------------------
  */

@@ -5,9 +5,19 @@
  *
  * Where one of the sets, the finest, has the columns of all others, these can be made of its groups.  If they are far
  * fewer than the rows, all sets are offered so: each process hashes its rows into the groups of the finest set, and the
- * leader these into all sets.  PostgreSQL's paths know no such plan.  So the path is one of all sets over a Gather of
- * groups, which are a path of ours (GpuSortGroupsPath), and the finished plan has an Agg in its place
- * (plan/finish/partial_groups.c).  The same is offered where PostgreSQL's own path has all sets over a Gather of rows.
+ * leader these into all sets, as if they were rows.
+ *
+ *	  MixedAggregate				Finalize MixedAggregate
+ *	    Gather				->		  Gather
+ *	      partial plan				    Partial HashAggregate, by the columns of the finest set
+ *									      partial plan
+ *
+ * PostgreSQL's executor knows no difference, though its planner never asks for it.  While paths are chosen, the path is
+ * one of all sets over a Gather of groups, which are a path of ours (GpuSortGroupsPath).  Of that which is chosen these
+ * become a partial Agg, and the sets have aggregates that combine its states (gpusort_sets_over_parts).  Their Agg has
+ * no word of this in its path: what it is told when the plan is finished (gpusort_columns_path).
+ *
+ * The same is offered where PostgreSQL's own path has all sets over a Gather of rows.
  *
  * If they are many, as those of ROLLUP (few, some, many), sets are computed apart, and others, which have fewer groups,
  * as above, beside them (sets_apart.c).
@@ -18,11 +28,14 @@
 
 #include "facts/aggregates.h"
 #include "facts/parallel_safety.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/planner.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "plan/offer/paths.h"
@@ -120,15 +133,17 @@ static bool
 read_groups(PlannerInfo *root, GroupingSetsPath *path, Path *partial, double rows)
 {
 	const GroupingSetData *finest;
+	List *clauses;
 	Path *groups;
 
 	if (!gpusort_parallel_output || !enable_hashagg || !aggregates_are_partial(root))
 		return false;
 	finest = finest_of(gpusort_sets_of(path));
-	if (finest == NULL || !grouping_is_hashable(gpusort_set_clauses(root, finest)) ||
+	clauses = finest != NULL ? gpusort_set_clauses(root, finest) : NIL;
+	if (clauses == NIL || !grouping_is_hashable(clauses) ||
 		gpusort_reads_ungrouped(root, path->path.pathtarget, path->qual))
 		return false;
-	groups = gpusort_groups_path(path->path.parent, partial, finest->numGroups,
+	groups = gpusort_groups_path(path->path.parent, partial, clauses, finest->numGroups,
 								 gpusort_aggregates_of(root, path->path.pathtarget, path->qual), path->transitionSpace);
 	if (partial->rows > 0)
 		rows *= groups->rows / partial->rows;
@@ -240,4 +255,139 @@ gpusort_other_sets_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOpt
 	columns.refs = next->set;
 	return gathered_sets(root, grouped_rel, input_rel, like, others, gpusort_set_target(&columns, like->path.pathtarget),
 						 gpusort_set_having(&columns, like->qual));
+}
+
+/* The column of a path's rows that has a sortgroupref. */
+static Expr *
+column_of_ref(const PathTarget *target, Index ref)
+{
+	ListCell *cell;
+
+	foreach(cell, target->exprs)
+	{
+		if (get_pathtarget_sortgroupref(target, foreach_current_index(cell)) == ref)
+			return lfirst(cell);
+	}
+	elog(ERROR, "rows lack a column that they are grouped by");
+}
+
+/*
+ * What processes make of rows: the columns of the groups, and the states of aggregates.  PostgreSQL looks for all
+ * columns of GROUP BY: those that no set has are NULL.
+ */
+static PathTarget *
+target_of_groups(PlannerInfo *root, const PathTarget *rows, List *clauses, List *aggregates)
+{
+	PathTarget *target = create_empty_pathtarget();
+	ListCell *cell;
+
+	foreach(cell, PROCESSED_GROUP_CLAUSE(root))
+	{
+		const Index ref = lfirst_node(SortGroupClause, cell)->tleSortGroupRef;
+		Expr *column = column_of_ref(rows, ref);
+
+		if (get_sortgroupref_clause_noerr(ref, clauses) == NULL)
+			column = (Expr *) gpusort_null_of((Node *) column);
+		add_column_to_pathtarget(target, column, ref);
+	}
+	foreach(cell, gpusort_partial_target(root, aggregates)->exprs)
+		add_column_to_pathtarget(target, lfirst(cell), 0);
+	return set_pathtarget_cost_width(root, target);
+}
+
+/* The expression with aggregates that combine states of groups, by these clauses, in the place of those of rows. */
+static Node *
+combine_mutator(Node *node, void *clauses)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Aggref))
+	{
+		Aggref *part = copyObject((Aggref *) node);
+		Aggref *whole = makeNode(Aggref);
+
+		mark_partial_aggref(part, AGGSPLIT_INITIAL_SERIAL);
+		*whole = *(Aggref *) node;
+		whole->args = list_make1(makeTargetEntry((Expr *) part, 1, NULL, false));
+		whole->aggfilter = NULL;
+		mark_partial_aggref(whole, AGGSPLIT_FINAL_DESERIAL);
+		return (Node *) whole;
+	}
+	if (IsA(node, GroupingFunc))
+	{
+		GroupingFunc *grouping = copyObject((GroupingFunc *) node);
+		ListCell *cell;
+		ListCell *ref;
+
+		forboth(cell, grouping->args, ref, grouping->refs)
+		{
+			if (get_sortgroupref_clause_noerr(lfirst_int(ref), clauses) == NULL)
+				lfirst(cell) = gpusort_null_of(lfirst(cell));
+		}
+		return (Node *) grouping;
+	}
+	return expression_tree_mutator(node, combine_mutator, clauses);
+}
+
+/* The aggregates of a target and of conditions. */
+static List *
+aggregates_in(const PathTarget *target, List *having)
+{
+	List *aggregates = NIL;
+	ListCell *cell;
+
+	foreach(cell, gpusort_calls_of(target, having))
+	{
+		if (IsA(lfirst(cell), Aggref))
+			aggregates = lappend(aggregates, lfirst(cell));
+	}
+	return aggregates;
+}
+
+/* The partial Agg that groups stand for, of these aggregates. */
+static Path *
+part_of(PlannerInfo *root, const GpuSortGroupsPath *groups, List *aggregates)
+{
+	const Path *like = &groups->custom.path;
+	const AggClauseCosts costs = {0};
+	Path *rows = gpusort_partial_path_child(like);
+	AggPath *part = create_agg_path(root, like->parent, rows,
+									target_of_groups(root, rows->pathtarget, groups->clauses, aggregates), AGG_HASHED,
+									AGGSPLIT_INITIAL_SERIAL, groups->clauses, NIL, &costs, groups->groups);
+
+	part->transitionSpace = groups->transition_space;
+	part->path.parallel_safe = true;
+	part->path.rows = like->rows;
+	part->path.startup_cost = part->path.total_cost = like->total_cost;
+	INHERIT_DISABLED_NODES(&part->path, like);
+	return &part->path;
+}
+
+/* Returns true if a path has grouping sets over groups that processes make. */
+bool
+gpusort_path_is_sets_of_groups(const Path *path)
+{
+	const Path *gather = IsA(path, GroupingSetsPath) ? ((const GroupingSetsPath *) path)->subpath : NULL;
+
+	return gather != NULL && IsA(gather, GatherPath) && gpusort_path_is_groups(((const GatherPath *) gather)->subpath);
+}
+
+/* Returns such a path as it runs: over a partial Agg, whose states it combines. */
+Path *
+gpusort_sets_over_parts(PlannerInfo *root, const GroupingSetsPath *sets)
+{
+	GroupingSetsPath *over = makeNode(GroupingSetsPath);
+	GatherPath *gather = makeNode(GatherPath);
+	const GpuSortGroupsPath *groups;
+
+	*over = *sets;
+	*gather = *castNode(GatherPath, sets->subpath);
+	groups = (const GpuSortGroupsPath *) gather->subpath;
+	gather->subpath = part_of(root, groups, aggregates_in(sets->path.pathtarget, sets->qual));
+	gather->path.pathtarget = gather->subpath->pathtarget;
+	over->subpath = &gather->path;
+	over->path.pathtarget = copy_pathtarget(sets->path.pathtarget);
+	over->path.pathtarget->exprs = (List *) combine_mutator((Node *) sets->path.pathtarget->exprs, groups->clauses);
+	over->qual = (List *) combine_mutator((Node *) sets->qual, groups->clauses);
+	return gpusort_columns_path(&over->path, AGGSPLIT_FINAL_DESERIAL, sets->path.pathtarget);
 }

@@ -21,4 +21,7 @@ extern Path *gpusort_partial_sets_path(PlannerInfo *root, RelOptInfo *grouped_re
 extern Path *gpusort_other_sets_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 									 const GroupingSetsPath *like, List *others);
 
+extern bool gpusort_path_is_sets_of_groups(const Path *path);
+extern Path *gpusort_sets_over_parts(PlannerInfo *root, const GroupingSetsPath *sets);
+
 #endif /* GPUSORT_PARTIAL_SETS_H */

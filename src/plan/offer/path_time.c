@@ -195,7 +195,7 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	GpuSortAggregates sorts = {0};
 	GpuSortServed served = gpusort_aggregates_served(estimate->root, path, aggregates, &sorts);
 	GpuSortAggregates shape;
-	bool mode = served == GPUSORT_SERVED_MODE && path->numGroups > 1; /* as finish/mode.c has it */
+	bool mode = served == GPUSORT_SERVED_MODE && path->numGroups > 1; /* as mode.c has it */
 	bool combines;
 	bool shared;
 
@@ -216,7 +216,7 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 					  mode ? groups : rows_of_groups(&path->path, path->numGroups, groups), mode || combines || shared, true);
 	if (combines)
 		gpusort_parts_end(&time);
-	/* The first of the values by how many rows they have (finish/mode.c) */
+	/* The first of the values by how many rows they have (mode.c) */
 	if (mode)
 		gpusort_parts_add(&time, gpusort_native_sort_time(groups, path->subpath->pathtarget->width, 1, 1, false), 1, false,
 						  true);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * paths.c
- *	  The paths of GpuSort, GpuSortIngest and GpuSortOutput, and of groups, and the plans made of them.
+ *	  The paths of GpuSort and its other nodes, and of such as stand for something, and the plans made of them.
  *
  * A CustomPath's child is a SortPath: from that, create_plan makes the finished
  * Sort plan, with its columns, operators and collations settled, of which the
@@ -15,8 +15,11 @@
  * A shared sort is GpuSort over a partial path, a partial path itself; GpuSortOutput is over what processes do with
  * ranges of such sorts' rows, below any Gather (ranges_path.c).
  *
- * PostgreSQL has no path for groups that are parts of grouping sets.  So a path of ours stands for them, with their
- * number of rows and their time; the finished plan has an Agg in the place of its node (finish/partial_groups.c).
+ * PostgreSQL has no path of grouping sets that are made of groups.  While paths are chosen, one of ours stands for the
+ * groups, with their number of rows and their time (partial_sets.c).
+ *
+ * Of an Agg whose aggregates are computed otherwise than the query has them (presorted.c) those above see a path of
+ * ours, with the query's columns.  The finished plan is without its node (finish/finish.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -24,12 +27,14 @@
 
 #include "node.h"
 #include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "plan/admission.h"
 #include "plan/model/shape.h"
+#include "utils/lsyscache.h"
 
 /*
  * Returns the columns of the plan below, for a node that passes its rows on.  setrefs.c looks for each of them in the
@@ -38,9 +43,9 @@
  * is told by its place when the plan is finished.
  */
 static List *
-columns_passed_on(const Plan *plan)
+columns_passed_on(List *targetlist)
 {
-	List *columns = copyObject(plan->targetlist);
+	List *columns = copyObject(targetlist);
 	ListCell *cell;
 	ListCell *earlier;
 
@@ -75,7 +80,7 @@ replace_sort(PlannerInfo *root, CustomPath *path, List *custom_plans, const Cust
 	Sort *sort = linitial_node(Sort, custom_plans);
 	CustomScan *scan = makeNode(CustomScan);
 
-	scan->scan.plan.targetlist = columns_passed_on(&sort->plan);
+	scan->scan.plan.targetlist = columns_passed_on(sort->plan.targetlist);
 	scan->scan.plan.lefttree = sort->plan.lefttree;
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
@@ -104,25 +109,26 @@ plan_ingest_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	return replace_sort(root, path, custom_plans, &gpusort_ingest_scan_methods);
 }
 
-/* A CustomScan that passes the rows of the plan below it on. */
+/* A CustomScan that passes the rows of the plan below it on, as these columns. */
 static CustomScan *
-make_scan(Plan *child, const CustomScanMethods *methods)
+make_scan(Plan *child, List *targetlist, const CustomScanMethods *methods)
 {
 	CustomScan *scan = makeNode(CustomScan);
 
-	scan->scan.plan.targetlist = columns_passed_on(child);
+	scan->scan.plan.targetlist = columns_passed_on(targetlist);
 	scan->scan.plan.lefttree = child;
 	scan->custom_scan_tlist = copyObject(scan->scan.plan.targetlist);
 	scan->methods = methods;
 	return scan;
 }
 
-/* What a GpuSortOutput's columns refer to, and more, is settled when the plan is finished, too (partial_ranges.c). */
+/* What a GpuSortOutput's columns refer to, and more, is settled when the plan is finished, too (ranges.c). */
 static Plan *
 plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
 	const GpuSortOutputInfo info = {.rescan_param = -1, .partial = true, .window = -1};
-	CustomScan *scan = make_scan(linitial(custom_plans), &gpusort_output_scan_methods);
+	Plan *child = linitial(custom_plans);
+	CustomScan *scan = make_scan(child, child->targetlist, &gpusort_output_scan_methods);
 
 	scan->custom_private = gpusort_output_plan_pack(&info);
 	return &scan->scan.plan;
@@ -140,8 +146,15 @@ plan_exchange_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *t
 	CustomScan *output = castNode(CustomScan, outerPlan(gather));
 
 	output->custom_private = gpusort_output_plan_pack(&info);
-	gather->targetlist = columns_passed_on(&output->scan.plan);
-	return &make_scan(gather, &gpusort_exchange_scan_methods)->scan.plan;
+	gather->targetlist = columns_passed_on(output->scan.plan.targetlist);
+	return &make_scan(gather, gather->targetlist, &gpusort_exchange_scan_methods)->scan.plan;
+}
+
+/* Groups are made a path of PostgreSQL's when they are chosen (partial_sets.c). */
+static Plan *
+plan_groups_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
+{
+	elog(ERROR, "%s is no path of a plan", path->methods->CustomName);
 }
 
 static Node *
@@ -150,16 +163,19 @@ refuse_to_run(CustomScan *scan)
 	elog(ERROR, "%s is no node that runs", scan->methods->CustomName);
 }
 
-/* Stands where an Agg will be (partial_groups.c). */
-const CustomScanMethods gpusort_groups_scan_methods = {
-	.CustomName = "GpuSortGroups",
+/* Stands above an Agg that computes its columns otherwise than the query has them, which this has (finish.c). */
+const CustomScanMethods gpusort_columns_scan_methods = {
+	.CustomName = "GpuSortColumns",
 	.CreateCustomScanState = refuse_to_run,
 };
 
 static Plan *
-plan_groups_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
+plan_columns_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
-	return &make_scan(linitial(custom_plans), &gpusort_groups_scan_methods)->scan.plan;
+	CustomScan *scan = make_scan(linitial(custom_plans), tlist, &gpusort_columns_scan_methods);
+
+	scan->custom_private = path->custom_private;
+	return &scan->scan.plan;
 }
 
 static const CustomPathMethods path_methods = {
@@ -185,6 +201,11 @@ static const CustomPathMethods exchange_path_methods = {
 static const CustomPathMethods groups_path_methods = {
 	.CustomName = "GpuSortGroups",
 	.PlanCustomPath = plan_groups_path,
+};
+
+static const CustomPathMethods columns_path_methods = {
+	.CustomName = "GpuSortColumns",
+	.PlanCustomPath = plan_columns_path,
 };
 
 /* A path of one of the first two nodes over input, without its costs. */
@@ -341,6 +362,31 @@ gpusort_count_columns(List *exprs, const EquivalenceMember *member)
 	foreach(cell, exprs)
 		columns += equal(without_labels(lfirst(cell)), without_labels(member->em_expr));
 	return columns;
+}
+
+/* Returns true if strings that are equal by one collation are by the other: if they are the same bytes by both. */
+static bool
+tell_apart_alike(Oid one, Oid other)
+{
+	return one == other || (OidIsValid(one) && OidIsValid(other) && get_collation_isdeterministic(one) && get_collation_isdeterministic(other));
+}
+
+/*
+ * Returns the place of the first of these expressions that has the values of another, and tells them apart alike, from
+ * 0; -1 if none does.
+ */
+int
+gpusort_find_column(List *exprs, const Expr *expr)
+{
+	ListCell *cell;
+
+	foreach(cell, exprs)
+	{
+		if (equal(without_labels(lfirst(cell)), without_labels(expr)) &&
+			tell_apart_alike(exprCollation(lfirst(cell)), exprCollation((const Node *) expr)))
+			return foreach_current_index(cell);
+	}
+	return -1;
 }
 
 /* Returns how many columns of a path's rows have the values of a key; if one has, the plan sorts by that. */
@@ -519,16 +565,18 @@ gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int wor
 }
 
 /*
- * Returns a partial path of the groups that each process makes of its rows of a partial path: so many at most, with the
- * states of these aggregates, for grouping sets.  Its columns are those of the rows.
+ * Returns a partial path of the groups, by these clauses, that each process makes of its rows of a partial path: so
+ * many at most, with the states of these aggregates, for grouping sets.  Its columns are those of the rows.
  */
 Path *
-gpusort_groups_path(RelOptInfo *rel, Path *partial, double groups, List *aggregates, uint64 transition_space)
+gpusort_groups_path(RelOptInfo *rel, Path *partial, List *clauses, double groups, List *aggregates,
+					uint64 transition_space)
 {
 	GpuSortGroupsPath *path = (GpuSortGroupsPath *) newNode(sizeof(GpuSortGroupsPath), T_CustomPath);
 
 	fill_partial_path(&path->custom, rel, partial, partial->parallel_workers, &groups_path_methods);
 	path->custom.path.rows = Min(groups, partial->rows);
+	path->clauses = clauses;
 	path->groups = groups;
 	path->aggregates = aggregates;
 	path->transition_space = transition_space;
@@ -548,7 +596,27 @@ gpusort_groups_path_over(const Path *path, Path *partial)
 {
 	const GpuSortGroupsPath *like = (const GpuSortGroupsPath *) path;
 
-	return gpusort_groups_path(path->parent, partial, like->groups, like->aggregates, like->transition_space);
+	return gpusort_groups_path(path->parent, partial, like->clauses, like->groups, like->aggregates,
+							   like->transition_space);
+}
+
+/*
+ * Returns a path of the rows of an Agg that computes them otherwise than the query has them, this part of its
+ * aggregates, for those above it, which refer to these columns of the query, as many.
+ */
+Path *
+gpusort_columns_path(Path *agg, AggSplit split, PathTarget *columns)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path = *agg;
+	path->path.type = T_CustomPath;
+	path->path.pathtype = T_CustomScan;
+	path->path.pathtarget = columns;
+	path->custom_paths = list_make1(agg);
+	path->custom_private = list_make1_int(split);
+	path->methods = &columns_path_methods;
+	return &path->path;
 }
 
 /* Returns true if path is one of GpuSortOutput. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * paths.h
- *	  The paths of GpuSort, GpuSortIngest and GpuSortOutput, and of groups, and the plans made of them.
+ *	  The paths of GpuSort and its other nodes, and of such as stand for something, and the plans made of them.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,12 +37,13 @@ typedef struct GpuSortPath
 typedef struct GpuSortGroupsPath
 {
 	CustomPath custom;       /* must be first field */
+	List *clauses;           /* that they are by */
 	double groups;           /* an estimate; a process can have fewer */
 	List *aggregates;        /* of Aggref, of which the groups have states */
 	uint64 transition_space; /* as in GroupingSetsPath */
 } GpuSortGroupsPath;
 
-extern const CustomScanMethods gpusort_groups_scan_methods;
+extern const CustomScanMethods gpusort_columns_scan_methods;
 
 extern bool gpusort_path_is_sort(const Path *path);
 extern Path *gpusort_path_input(const Path *path);
@@ -51,6 +52,7 @@ extern Path *gpusort_path_in_ranges(const Path *path, Path *partial);
 extern Path *gpusort_partial_of(const Path *path);
 extern Path *gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys);
 extern int gpusort_count_columns(List *exprs, const EquivalenceMember *member);
+extern int gpusort_find_column(List *exprs, const Expr *expr);
 extern int gpusort_path_key_columns(const Path *path, const PathKey *key);
 extern List *gpusort_path_missing_columns(const Path *path, List *pathkeys);
 extern Path *gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys);
@@ -58,10 +60,11 @@ extern Path *gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child
 extern bool gpusort_path_is_output(const Path *path);
 extern Path *gpusort_partial_path_child(const Path *path);
 extern Path *gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int workers);
-extern Path *gpusort_groups_path(RelOptInfo *rel, Path *partial, double groups, List *aggregates,
+extern Path *gpusort_groups_path(RelOptInfo *rel, Path *partial, List *clauses, double groups, List *aggregates,
 								 uint64 transition_space);
 extern bool gpusort_path_is_groups(const Path *path);
 extern Path *gpusort_groups_path_over(const Path *path, Path *partial);
+extern Path *gpusort_columns_path(Path *agg, AggSplit split, PathTarget *columns);
 extern double gpusort_path_shared_order_time(const GpuSortPath *path);
 extern double gpusort_path_more_rows_time(const Path *path, double rows, double factor);
 

@@ -10,7 +10,7 @@
  * What is checked here of paths is what range_plan.c will find in the plan, for the first column that is sorted by:
  * with that alone ranges can be cut.  Plan nodes get the Gather's parameter for rescans, by which they start over for
  * each range, from PostgreSQL, as they are below parallel-aware ones; what else the plan needs to know is
- * settled when it is finished (partial_ranges.c).
+ * settled when it is finished (finish/ranges.c).
  *
  *-------------------------------------------------------------------------
  */

@@ -163,25 +163,22 @@ rollups_with_groups(const GroupingSetsPath *path)
 	return result;
 }
 
-/*
- * Returns what processes that aggregate a part of the rows each emit: the transition states of the aggregates in total
- * and having.  NULL if these ask for anything else of a row, or for an aggregate that cannot be combined.
- */
-static PathTarget *
-partial_target(PlannerInfo *root, const PathTarget *total, List *having)
+/* Returns what is called, and else read, by total and having: Aggrefs, unless they read more of a row than these do. */
+List *
+gpusort_calls_of(const PathTarget *total, List *having)
+{
+	return pull_var_clause((Node *) list_concat_copy(total->exprs, having),
+						   PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
+}
+
+/* Returns what an Agg of a part of the rows emits: the transition states of these aggregates. */
+PathTarget *
+gpusort_partial_target(PlannerInfo *root, List *aggregates)
 {
 	PathTarget *partial = create_empty_pathtarget();
-	List *exprs = list_concat_copy(total->exprs, having);
 	ListCell *cell;
 
-	exprs = pull_var_clause((Node *) exprs,
-							PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
-	foreach(cell, exprs)
-	{
-		if (!IsA(lfirst(cell), Aggref) || !gpusort_aggregate_may_be_partial(lfirst_node(Aggref, cell)))
-			return NULL;
-	}
-	add_new_columns_to_pathtarget(partial, exprs);
+	add_new_columns_to_pathtarget(partial, aggregates);
 	foreach(cell, partial->exprs)
 	{
 		Aggref *aggregate = makeNode(Aggref);
@@ -191,6 +188,20 @@ partial_target(PlannerInfo *root, const PathTarget *total, List *having)
 		lfirst(cell) = aggregate;
 	}
 	return set_pathtarget_cost_width(root, partial);
+}
+
+/* Returns true if all of these are aggregates that can be put together from those of parts of the rows. */
+static bool
+may_be_partial(List *calls)
+{
+	ListCell *cell;
+
+	foreach(cell, calls)
+	{
+		if (!IsA(lfirst(cell), Aggref) || !gpusort_aggregate_may_be_partial(lfirst_node(Aggref, cell)))
+			return false;
+	}
+	return true;
 }
 
 /* Returns the cheapest path of one row of PostgreSQL's, of all rows, with this target; parallel: of processes, too. */
@@ -205,6 +216,7 @@ gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo 
 	AggClauseCosts partial_costs = {0};
 	/* Of aggregates that are not in the target there may be some that cannot be combined: no costs can be asked for. */
 	const bool others = root->hasNonPartialAggs || root->hasNonSerialAggs;
+	List *calls = gpusort_calls_of(target, having);
 	double groups = 1;
 
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
@@ -212,9 +224,9 @@ gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo 
 									  AGGSPLIT_SIMPLE, NIL, having, &costs, 1);
 	if (!parallel || !grouped_rel->consider_parallel || input_rel->partial_pathlist == NIL)
 		return serial;
-	partial = partial_target(root, target, having);
-	if (partial == NULL)
+	if (!may_be_partial(calls))
 		return serial;
+	partial = gpusort_partial_target(root, calls);
 	get_agg_clause_costs(root, others ? AGGSPLIT_SIMPLE : AGGSPLIT_INITIAL_SERIAL, &partial_costs);
 	path = (Path *) create_agg_path(root, grouped_rel, linitial(input_rel->partial_pathlist), partial, AGG_PLAIN,
 									AGGSPLIT_INITIAL_SERIAL, NIL, NIL, &partial_costs, 1);

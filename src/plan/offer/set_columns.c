@@ -52,8 +52,9 @@ group_ref(PlannerInfo *root, const Node *node)
 	return 0;
 }
 
-static Node *
-null_of(const Node *node)
+/* Returns a NULL in the place of an expression. */
+Node *
+gpusort_null_of(const Node *node)
 {
 	return (Node *) makeNullConst(exprType(node), exprTypmod(node), exprCollation(node));
 }
@@ -92,7 +93,7 @@ set_mutator(Node *node, void *arg)
 	ref = IsA(node, List) ? 0 : group_ref(columns->root, node);
 	if (ref == 0)
 		return expression_tree_mutator(node, set_mutator, arg);
-	return list_member_int(columns->refs, ref) ? node : null_of(node);
+	return list_member_int(columns->refs, ref) ? node : gpusort_null_of(node);
 }
 
 /*
@@ -125,7 +126,7 @@ gpusort_set_target(GpuSortSetColumns *columns, const PathTarget *target)
 			column = set_mutator(column, columns);
 		else if (!list_member_int(columns->refs, ref))
 		{
-			column = null_of(column);
+			column = gpusort_null_of(column);
 			result->sortgrouprefs[i] = 0;
 		}
 		lfirst(cell) = settle_marks(columns, column);

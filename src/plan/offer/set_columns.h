@@ -20,6 +20,7 @@ typedef struct GpuSortSetColumns
 	bool one_set; /* it is a single set, which has them all: the value of GROUPING() is known */
 } GpuSortSetColumns;
 
+extern Node *gpusort_null_of(const Node *node);
 extern PathTarget *gpusort_set_target(GpuSortSetColumns *columns, const PathTarget *target);
 extern List *gpusort_set_having(GpuSortSetColumns *columns, List *having);
 extern bool gpusort_reads_ungrouped(PlannerInfo *root, const PathTarget *target, List *having);

@@ -17,7 +17,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/finish/counted.h"
+#include "plan/offer/counted.h"
 
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
@@ -26,7 +26,7 @@
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
 
-/* count(*) of the rows that an aggregate is given; it gets its numbers later (aggregate_numbers.c). */
+/* count(*) of the rows that an aggregate is given; it gets its numbers later (presorted.c). */
 static Aggref *
 make_count(const Aggref *aggregate)
 {
