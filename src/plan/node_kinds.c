@@ -218,14 +218,14 @@ reads_parts(const Path *path)
 }
 
 /* Returns true if ranges of a window's rows, by this key, may end within its partitions (range_plan.c). */
-bool
-gpusort_window_path_may_go_on(PlannerInfo *root, const WindowAggPath *path, const PathKey *key)
+static bool
+may_go_on(PlannerInfo *root, const WindowAggPath *path, const PathKey *key)
 {
 	const GpuSortWindowNeeds needs = gpusort_window_path_needs(path);
 
 	return reads_parts(path->subpath) &&
-		(needs.rule == GPUSORT_WINDOW_NEAR ||
-		 (needs.rule == GPUSORT_WINDOW_RUNNING && groups_by_key(root, key, path->winclause->orderClause)));
+		(needs.use.kind == GPUSORT_USE_NEAR ||
+		 (needs.use.kind == GPUSORT_USE_RUNNING && groups_by_key(root, key, path->winclause->orderClause)));
 }
 
 static bool
@@ -238,7 +238,7 @@ window_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, boo
 		gpusort_expression_is_safe(root, clause->endOffset) &&
 		gpusort_expression_is_safe(root, (Node *) WINDOW_PATH_RUN_CONDITION(window)) &&
 		(groups_by_key(root, key, window->winclause->partitionClause) ||
-		 (!shared && gpusort_window_path_may_go_on(root, window, key)));
+		 (!shared && may_go_on(root, window, key)));
 }
 
 /* --- Agg: groups, and grouping sets --- */

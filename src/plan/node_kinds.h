@@ -65,7 +65,6 @@ typedef struct GpuSortNodeRow
 extern const GpuSortNodeRow *gpusort_node_row(const Plan *plan);
 extern bool gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKey *key, bool shared);
 extern GpuSortWindowNeeds gpusort_window_path_needs(const WindowAggPath *path);
-extern bool gpusort_window_path_may_go_on(PlannerInfo *root, const WindowAggPath *path, const PathKey *key);
 extern bool gpusort_key_parts_both_sides(const PathKey *key);
 extern bool gpusort_join_keeps_side(JoinType type, bool outer);
 extern PathKey *gpusort_unknown_key(const PathKey *key);

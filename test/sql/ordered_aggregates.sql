@@ -163,6 +163,7 @@ INSERT INTO agg.left (query) VALUES
 	('SELECT g, array_agg(p ORDER BY 1000 / k, id) FILTER (WHERE k <> 0) FROM agg.many GROUP BY g'),
 	('SELECT count(DISTINCT k + 0 * floor(random())::int) FROM agg.many'),
 	('SELECT count(DISTINCT k) FROM agg.many WHERE k = 5'),
+	('SELECT rank(3, 7) WITHIN GROUP (ORDER BY 3, k), cume_dist(4, 7) WITHIN GROUP (ORDER BY 3, k) FROM agg.many'),
 	('SELECT g, h, count(DISTINCT k) FROM agg.many GROUP BY GROUPING SETS ((g), (h))');
 
 -- Aggregates that share the states of others, equal ones, and the same beside what is counted or apart

@@ -41,6 +41,7 @@
 #include "plan/finish/mode.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/ranges.h"
+#include "plan/finish/sort_nodes.h"
 #include "utils/fmgroids.h"
 #include "utils/typcache.h"
 
@@ -419,6 +420,8 @@ gpusort_presorted_settle(const GpuSortPlanPlace *place, Agg *agg)
 	{
 		presorted.window->plan.plan_node_id = gpusort_finish_node_id(finish);
 		gpusort_plan_take_params(&presorted.window->plan);
+		if (gpusort_plan_is(presorted.below, &gpusort_scan_methods))
+			gpusort_sort_node_note_window((CustomScan *) presorted.below, presorted.window);
 		*below = &presorted.window->plan;
 	}
 	if (!gpusort_aggregates_are_numbered(agg))

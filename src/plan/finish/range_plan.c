@@ -108,6 +108,7 @@ sort_ranges(const CustomScan *scan, GpuSortSafety *safety, GpuSortRangePlan *ran
 	}
 	gpusort_plan_unpack(scan, &info);
 	ranges->sorts = list_make1((void *) scan);
+	ranges->use = info.use.kind;
 	ranges->columns = palloc0(info.ncolumns * sizeof(GpuSortRangeColumn));
 	while (ranges->ncolumns < info.ncolumns)
 	{
@@ -201,50 +202,50 @@ partition_and_order(const WindowAgg *window)
 	return (GpuSortGrouping){.count = count, .attnos = attnos, .operators = operators, .collations = collations};
 }
 
-/* Returns why a window is one process's whose partitions must not be parted and the sort parts them. */
+/* Returns why one process runs a window whose partitions the sort does not keep together. */
 static const char *
-why_whole(const GpuSortWindowNeeds *needs, const GpuSortNodeRow *row)
+why_whole(const WindowAgg *window, const GpuSortNodeRow *row)
 {
+	const GpuSortWindowNeeds needs = gpusort_window_plan_needs(window);
 	Oid *types;
 	bool floats;
 	int count;
 
-	if (needs->rule != GPUSORT_WINDOW_WHOLE || !OidIsValid(needs->whole))
+	if (needs.use.kind != GPUSORT_USE_NONE || !OidIsValid(needs.whole))
 		return row->not_grouped;
-	(void) get_func_signature(needs->whole, &types, &count);
+	(void) get_func_signature(needs.whole, &types, &count);
 	floats = count > 0 && (types[0] == FLOAT4OID || types[0] == FLOAT8OID);
 	return psprintf("%s, and %s has to see all rows of a partition in one process, in their order%s", row->not_grouped,
-					format_procedure(needs->whole), floats ? ": what comes of floats depends on it" : "");
+					format_procedure(needs.whole), floats ? ": what comes of floats depends on it" : "");
 }
 
 /*
- * A window's partitions must not be parted, but of one that can go on from the rows before, or with those near it,
- * which takes that the rows are the sort's own.
+ * The rows of a window's partition stay together.  Only the window right above the sort may go on from the rows before,
+ * or with those near a row, if the sort's plan says so.
  */
 static bool
 window_ranges(const WindowAgg *window, const GpuSortNodeRow *row, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
-	const GpuSortWindowNeeds needs = gpusort_window_plan_needs(window);
 	const GpuSortGrouping partition = row->grouping(&window->plan);
 	const GpuSortGrouping both = partition_and_order(window);
 	const int partition_columns = count_grouped(&partition, ranges);
 
-	if (needs.rule == GPUSORT_WINDOW_WHOLE || outerPlan(window) != linitial(ranges->sorts) || ranges->partial)
-		return group_ranges(&window->plan, row, safety, ranges) || refuse(safety, why_whole(&needs, row));
-	ranges->window = window;
-	ranges->partition_columns = partition_columns;
-	if (needs.rule == GPUSORT_WINDOW_RUNNING)
+	if (outerPlan(window) != linitial(ranges->sorts) ||
+		(ranges->use != GPUSORT_USE_RUNNING && ranges->use != GPUSORT_USE_NEAR))
+		return group_ranges(&window->plan, row, safety, ranges) || refuse(safety, why_whole(window, row));
+	if (ranges->use == GPUSORT_USE_RUNNING)
 		ranges->ncolumns = count_grouped(&both, ranges);
+	ranges->partition_columns = partition_columns;
 	return ranges->ncolumns > 0 || refuse(safety, row->not_grouped);
 }
 
-/* Has ranges be of whole partitions of the window that went on, if there is one. */
+/* Makes ranges be of whole partitions of the window that went on, if there is one. */
 static void
 keep_partitions(GpuSortRangePlan *ranges)
 {
-	if (ranges->window != NULL)
+	if (ranges->partition_columns >= 0)
 		ranges->ncolumns = Min(ranges->ncolumns, ranges->partition_columns);
-	ranges->window = NULL;
+	ranges->partition_columns = -1;
 }
 
 /* Key number i of a Sort, or of a GpuSort, above rows that are in order; false if it has no such key. */
@@ -375,14 +376,14 @@ find_sides(const Plan *plan, const char *why_not, GpuSortSafety *safety, GpuSort
 	keep_partitions(outer);
 	keep_partitions(inner);
 	outer->sorts = list_concat(outer->sorts, inner->sorts);
-	outer->nodes += inner->nodes;
+	outer->works |= inner->works;
 	return true;
 }
 
 static bool
 join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
-	GpuSortRangePlan inner = {.partial = ranges->partial};
+	GpuSortRangePlan inner = {.partial = ranges->partial, .partition_columns = -1};
 	int columns = 0;
 	Oid type;
 
@@ -432,7 +433,7 @@ compares_column(const SetOp *setop, const GpuSortRangeColumn *outer, const GpuSo
 static bool
 set_operation_ranges(const SetOp *setop, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
-	GpuSortRangePlan inner = {.partial = ranges->partial};
+	GpuSortRangePlan inner = {.partial = ranges->partial, .partition_columns = -1};
 	int columns = 0;
 	Oid type;
 
@@ -456,10 +457,7 @@ set_operation_ranges(const SetOp *setop, GpuSortSafety *safety, GpuSortRangePlan
 static bool
 node_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
-	if (row->ranges == GPUSORT_RANGES_PASS)
-		ranges->nodes += plan->qual != NIL;
-	else
-		ranges->nodes += row->ranges != GPUSORT_RANGES_SORT;
+	ranges->works |= row->ranges == GPUSORT_RANGES_PASS ? plan->qual != NIL : row->ranges != GPUSORT_RANGES_SORT;
 	switch (row->ranges)
 	{
 		case GPUSORT_RANGES_GROUP:
@@ -544,14 +542,14 @@ gpusort_range_key_types(const GpuSortRangePlan *ranges)
 bool
 gpusort_range_plan_find(const Plan *plan, bool partial, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
-	*ranges = (GpuSortRangePlan){.partial = partial};
+	*ranges = (GpuSortRangePlan){.partial = partial, .partition_columns = -1};
 	bms_free(safety->used_params);
 	safety->used_params = NULL;
 	if (!find_ranges(plan, safety, ranges))
 		return false;
-	if (list_length(ranges->sorts) == 0 || ranges->nodes == 0)
+	if (!ranges->works)
 		return refuse(safety, NULL);
 	if (ranges->ncolumns <= ranges->partition_columns)
-		ranges->window = NULL;
+		ranges->partition_columns = -1;
 	return true;
 }

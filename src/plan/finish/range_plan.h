@@ -12,6 +12,7 @@
 
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
+#include "node.h"
 #include "plan/finish/node_safety.h"
 
 /* A leading sort column at whose borders ranges may be cut. */
@@ -24,14 +25,9 @@ typedef struct GpuSortRangePlan
 	List *sorts;                 /* of CustomScan: the GpuSorts that it reads, over Gather or shared, in their order */
 	int ncolumns;                /* so many leading columns of all these sorts are the same below and here */
 	GpuSortRangeColumn *columns; /* and may part ranges */
-	int nodes;                   /* of it that have more to do than to pass rows on */
-
-	/*
-	 * The WindowAgg right above the sort that goes on from one range to the next, which may end within its
-	 * partitions; NULL: none does.  Rows of one of these are equal in so many columns.
-	 */
-	const WindowAgg *window;
-	int partition_columns;
+	GpuSortUseKind use;          /* what the node right above the sort makes of the order */
+	bool works;                  /* it does more than to pass rows on */
+	int partition_columns;       /* as in GpuSortOutputInfo */
 } GpuSortRangePlan;
 
 extern bool gpusort_is_gathered_sort(const Plan *plan);

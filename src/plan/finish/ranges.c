@@ -53,10 +53,7 @@ settle(GpuSortFinish *finish, CustomScan *output, const Plan *plan, GpuSortOutpu
 	if (info.rescan_param < 0)
 		elog(ERROR, "there is no Gather above GpuSortOutput");
 	if (gpusort_range_plan_find(plan, info.partial, safety, &ranges))
-	{
-		info.window = ranges.window != NULL ? ranges.window->plan.plan_node_id : -1;
 		info.partition_columns = ranges.partition_columns;
-	}
 	else
 	{
 		elog(GPUSORT_BROKEN_PLAN, "gpusort: rows below GpuSortOutput cannot be shared out: %s",
@@ -79,7 +76,7 @@ gpusort_ranges_settle_partial(const GpuSortPlanPlace *place, CustomScan *output)
 {
 	gpusort_plan_refer_to_child(output);
 	settle(place->finish, output, outerPlan(output),
-		   (GpuSortOutputInfo){.rescan_param = place->rescan_param, .partial = true, .window = -1});
+		   (GpuSortOutputInfo){.rescan_param = place->rescan_param, .partial = true, .partition_columns = -1});
 }
 
 /*
@@ -135,7 +132,7 @@ gpusort_ranges_put_part(GpuSortFinish *finish, Agg *agg, Plan *part, const Plan 
 	add_params(exchange, outside);
 	gather->initParam = bms_union(gather->initParam, bms_intersect(outside, finish->safety.known_params));
 	settle(finish, (CustomScan *) output, by_ranges,
-		   (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .window = -1});
+		   (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .partition_columns = -1});
 }
 
 /* Returns true if a subquery's scan gives some of its columns, as they are. */
@@ -228,7 +225,7 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 	plan = outerPlan(output);
 	if (IsA(plan, Limit))
 		plan = outerPlan(outerPlan(plan)); /* the first rows of each range, by another order */
-	settle(finish, output, plan, (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .window = -1});
+	settle(finish, output, plan, (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .partition_columns = -1});
 }
 
 /* The GpuSortPlanCallback of the next function. */

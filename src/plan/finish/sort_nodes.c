@@ -40,6 +40,7 @@
 #include "plan/finish/sort_nodes.h"
 
 #include "facts/limits.h"
+#include "facts/windows.h"
 #include "node.h"
 #include "optimizer/optimizer.h"
 #include "plan/admission.h"
@@ -310,13 +311,27 @@ consider_others(const GpuSortPlanPlace *place, Plan *plan)
 	}
 }
 
-/* Settles what a GpuSort or GpuSortIngest that is there has to know of the plan below it. */
+/* Tells a GpuSort what the window right above it makes of the order, if no path has shown them together. */
+void
+gpusort_sort_node_note_window(CustomScan *scan, const WindowAgg *window)
+{
+	const GpuSortWindowNeeds needs = gpusort_window_plan_needs(window);
+	GpuSortPlanInfo info;
+
+	gpusort_plan_unpack(scan, &info);
+	if (info.use.kind == GPUSORT_USE_UNKNOWN)
+		gpusort_plan_set_use(scan, &needs.use);
+}
+
+/* Settles what a GpuSort or GpuSortIngest that is there has to know of the plans below it and above. */
 static void
 settle(const GpuSortPlanPlace *place, CustomScan *scan)
 {
 	bool is_sort = gpusort_plan_is(&scan->scan.plan, &gpusort_scan_methods);
 	bool part = false;
 
+	if (is_sort && place->above != NULL && IsA(place->above, WindowAgg))
+		gpusort_sort_node_note_window(scan, (const WindowAgg *) place->above);
 	if (is_sort)
 		add_ingest(place, scan);
 	gpusort_plan_refer_to_child(scan);

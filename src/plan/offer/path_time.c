@@ -281,7 +281,11 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 	bool shared = may_share(estimate, &path->path, &time);
 
 	if (gpusort_path_is_sort(path->subpath))
+	{
 		shape.kind = gpusort_window_kind(&needs, &shape.aggregates);
+		if (estimate->note)
+			((GpuSortPath *) path->subpath)->use = needs.use;
+	}
 	if (shared && path->winclause->partitionClause == NIL)
 	{
 		time.again = gpusort_window_again_time(&needs, time.rows);

@@ -94,6 +94,7 @@ plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tl
 	const GpuSortPath *sort = (const GpuSortPath *) path;
 
 	gpusort_plan_set_alone((CustomScan *) plan, sort->alone);
+	gpusort_plan_set_use((CustomScan *) plan, &sort->use);
 	return plan;
 }
 
@@ -121,7 +122,7 @@ make_scan(Plan *child, const CustomScanMethods *methods)
 static Plan *
 plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
-	const GpuSortOutputInfo info = {.rescan_param = -1, .partial = true, .window = -1};
+	const GpuSortOutputInfo info = {.rescan_param = -1, .partial = true, .partition_columns = -1};
 	CustomScan *scan = make_scan(linitial(custom_plans), &gpusort_output_scan_methods);
 
 	scan->custom_private = gpusort_output_plan_pack(&info);
@@ -135,7 +136,7 @@ plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 static Plan *
 plan_exchange_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
-	const GpuSortOutputInfo info = {.rescan_param = -1, .window = -1};
+	const GpuSortOutputInfo info = {.rescan_param = -1, .partition_columns = -1};
 	Plan *gather = linitial(custom_plans);
 	CustomScan *output = castNode(CustomScan, outerPlan(gather));
 

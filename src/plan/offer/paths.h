@@ -31,6 +31,8 @@ typedef struct GpuSortPath
 	bool range_parts; /* the aggregate right above has something below it in the ranges, or its part of each */
 	bool by_range;    /* its input runs by ranges, and PostgreSQL sorts the rows of each in its place */
 	GpuSortAlone alone;
+
+	GpuSortUse use; /* what the path right above makes of the order */
 } GpuSortPath;
 
 /* A partial path of groups of its rows. */
