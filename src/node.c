@@ -3,17 +3,17 @@
  * node.c
  *	  What a finished plan tells the executor: the layout of custom_private.
  *
- * Lists of integers and Oids only, so that plans
- * can be copied, and read back by parallel workers.
+ * Lists of integers and Oids, and a string, so that plans can be copied, and read back by parallel workers.
  *
  *-------------------------------------------------------------------------
  */
 #include "node.h"
 
 #include "nodes/nodeFuncs.h"
+#include "nodes/value.h"
 #include "parser/parsetree.h"
 
-/* The lists in custom_private; each but the last has an entry for every sort column. */
+/* What is in custom_private: lists, of which those before the scalars have an entry for every sort column. */
 typedef enum PlanPrivate
 {
 	PLAN_ATTNOS,
@@ -23,6 +23,7 @@ typedef enum PlanPrivate
 	PLAN_VALUE_TYPES,
 	PLAN_KEY_TYPES,
 	PLAN_SCALARS,
+	PLAN_WHY_ALONE, /* a String; empty: NULL */
 	PLAN_PRIVATE_Count,
 } PlanPrivate;
 
@@ -33,7 +34,6 @@ typedef enum PlanScalar
 	SCALAR_WIDTH,
 	SCALAR_VISIBLE,
 	SCALAR_RANGE_COLUMNS,
-	SCALAR_ALONE,
 	SCALAR_USE,
 	SCALAR_USE_BEFORE,
 	SCALAR_USE_AFTER,
@@ -67,7 +67,6 @@ gpusort_plan_pack(const Sort *sort)
 	const int values[SCALAR_Count] = {
 		[SCALAR_WIDTH] = sort->plan.plan_width,
 		[SCALAR_VISIBLE] = list_length(sort->plan.targetlist),
-		[SCALAR_ALONE] = GPUSORT_ALONE_NO_PATH,
 		[SCALAR_USE] = GPUSORT_USE_UNKNOWN,
 	};
 
@@ -84,7 +83,7 @@ gpusort_plan_pack(const Sort *sort)
 	lists = lappend(lists, key_types);
 	for (int i = 0; i < SCALAR_Count; i++)
 		scalars = lappend_int(scalars, values[i]);
-	lists = lappend(lists, scalars);
+	lists = lappend(lappend(lists, scalars), makeString(""));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
@@ -131,11 +130,11 @@ gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *k
 	set_scalar(plan, SCALAR_RANGE_COLUMNS, range_columns);
 }
 
-/* Says why one process runs what is above the sort, or more of it. */
+/* Says why one process runs what is above the sort, which may be NULL. */
 void
-gpusort_plan_set_alone(CustomScan *plan, GpuSortAlone alone)
+gpusort_plan_set_why_alone(CustomScan *plan, const char *why_alone)
 {
-	set_scalar(plan, SCALAR_ALONE, alone);
+	lfirst(list_nth_cell(plan->custom_private, PLAN_WHY_ALONE)) = makeString(pstrdup(why_alone != NULL ? why_alone : ""));
 }
 
 /* Says what the node above makes of the order. */
@@ -197,7 +196,9 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
 	info->visible = list_nth_int(scalars, SCALAR_VISIBLE);
 	info->range_columns = list_nth_int(scalars, SCALAR_RANGE_COLUMNS);
-	info->alone = (GpuSortAlone) list_nth_int(scalars, SCALAR_ALONE);
+	info->why_alone = strVal(list_nth(lists, PLAN_WHY_ALONE));
+	if (info->why_alone[0] == '\0')
+		info->why_alone = NULL;
 	info->use = (GpuSortUse){
 		.kind = (GpuSortUseKind) list_nth_int(scalars, SCALAR_USE),
 		.before = list_nth_int(scalars, SCALAR_USE_BEFORE),

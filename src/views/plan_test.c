@@ -369,7 +369,7 @@ static const struct Defect
 	{"the other way", sort_the_other_way},
 };
 
-/* What is to be broken, at the first place that there is. */
+/* A defect, made at the first place that there is. */
 typedef struct Breaking
 {
 	const struct Defect *defect;

@@ -10,10 +10,10 @@
  * An aggregate of all rows that is put together from those of ranges gets its two Aggs here (combine.c): below
  * GpuSortOutput stands a node for that of each range.
  *
- * Should range_plan.c find that a plan cannot run range by range, though its path could, the GpuSorts get no such
- * column, and at run time one process does it all.  Builds that check plans raise an error.
+ * Should range_plan.c find no such column, though the path has one, one process does it all at run time.  Builds that
+ * check plans raise an error.
  *
- * Where one process runs what is above a sort whose rows several take in, the reason is told here.
+ * Where one process runs what is above a sort whose rows several take in, the path's reason is told here.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,18 +26,8 @@
 #include "plan/finish/combine.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/range_plan.h"
+#include "plan/node_kinds.h"
 #include "plan/offer/paths.h"
-
-static const char *const why_alone[] = {
-	[GPUSORT_ALONE_NO_PATH] = "the sort is in the finished plan alone, where no more is decided than who sorts",
-	[GPUSORT_ALONE_REREAD] = "the query does not give the same rows when it is read again",
-	[GPUSORT_ALONE_SCROLL] = "the cursor can scroll",
-	[GPUSORT_ALONE_SETTING] = "gpusort.parallel_output is off",
-	[GPUSORT_ALONE_REPEATED] = "a nested loop reads it for each row",
-	[GPUSORT_ALONE_LIMIT] = "a LIMIT may want its first rows alone, and all would be read before",
-	[GPUSORT_ALONE_MARKED] = "a merge join goes back in it",
-	[GPUSORT_ALONE_TIME] = "several would take longer, for the rows that come of it have to be passed on",
-};
 
 /*
  * Tells the GpuSorts below a GpuSortOutput which ranges there are, and it what it has to know of them: by the plan
@@ -46,18 +36,16 @@ static const char *const why_alone[] = {
 static void
 settle(GpuSortFinish *finish, CustomScan *output, const Plan *plan, GpuSortOutputInfo info)
 {
-	GpuSortSafety *safety = &finish->safety;
 	GpuSortRangePlan ranges;
 	ListCell *cell;
 
 	if (info.rescan_param < 0)
 		elog(ERROR, "there is no Gather above GpuSortOutput");
-	if (gpusort_range_plan_find(plan, info.partial, safety, &ranges))
+	if (gpusort_range_plan_find(plan, &ranges))
 		info.partition_columns = ranges.partition_columns;
 	else
 	{
-		elog(GPUSORT_BROKEN_PLAN, "gpusort: rows below GpuSortOutput cannot be shared out: %s",
-			 safety->why_not != NULL ? safety->why_not : "the plan is of an unknown kind");
+		elog(GPUSORT_BROKEN_PLAN, "gpusort: rows below GpuSortOutput cannot be shared out");
 		ranges.sorts = NIL;
 	}
 	output->custom_private = gpusort_output_plan_pack(&info);
@@ -112,7 +100,7 @@ add_params(Plan *plan, const Bitmapset *params)
 }
 
 /*
- * Puts a plan into the place below an aggregate's GpuSortExchange where its part is to be.  All nodes in between pass
+ * Puts a plan into the place of the part below an aggregate's GpuSortExchange.  All nodes in between pass
  * its rows on, and depend on what it does.  by_ranges is what runs range by range of it.
  */
 void
@@ -181,7 +169,7 @@ read_rows(Agg *part, Plan *rows)
 	add_params(&part->plan, rows->extParam);
 }
 
-/* Makes the part of an aggregate that each range has, where that is to be and has not been made yet, if it can be. */
+/* Makes the part of an aggregate that each range has, where the path has one and presorted.c has not made it. */
 void
 gpusort_ranges_settle_aggregate(GpuSortFinish *finish, Agg *agg)
 {
@@ -212,7 +200,7 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 	ListCell *cell;
 
 	if (gpusort_plan_is(outerPlan(output), &gpusort_groups_scan_methods))
-		return; /* the aggregate above is to make its part first */
+		return; /* the aggregate above makes its part first */
 	gpusort_plan_refer_to_child(output);
 	foreach(cell, gather->plan.targetlist)
 	{
@@ -228,24 +216,37 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 	settle(finish, output, plan, (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .partition_columns = -1});
 }
 
+/* Returns true if plan is a GpuSort whose rows parallel processes take in. */
+static bool
+is_gathered_sort(const Plan *plan)
+{
+	return gpusort_plan_is(plan, &gpusort_scan_methods) && IsA(outerPlan(plan), Gather) &&
+		gpusort_plan_is(outerPlan(outerPlan(plan)), &gpusort_ingest_scan_methods);
+}
+
+/* Returns true if a node could run by ranges, if its path said so, and does more than to pass rows on. */
+static bool
+works(const Plan *plan)
+{
+	const GpuSortNodeRow *row = gpusort_node_row(plan);
+
+	return row != NULL && row->ranges != GPUSORT_RANGES_PASS && row->ranges != GPUSORT_RANGES_SORT;
+}
+
 /* The GpuSortPlanCallback of the next function. */
 static void
 tell_of_sort(Plan **link, void *arg)
 {
 	const GpuSortPlanPlace *above = arg;
-	GpuSortFinish *finish = above->finish;
-	GpuSortRangePlan ranges;
 	GpuSortPlanInfo info;
 
-	if (!gpusort_is_gathered_sort(*link))
+	if (!is_gathered_sort(*link))
 		return;
-	if (gpusort_range_plan_find(above->above, false, &finish->safety, &ranges))
-	{
-		gpusort_plan_unpack((CustomScan *) *link, &info);
-		gpusort_decide_alone(finish->decisions, above->above, why_alone[info.alone]);
-	}
-	else if (finish->safety.why_not != NULL)
-		gpusort_decide_alone(finish->decisions, above->above, finish->safety.why_not);
+	gpusort_plan_unpack((CustomScan *) *link, &info);
+	if (info.why_alone == NULL && works(above->above))
+		info.why_alone = "the sort is in the finished plan alone, where no more is decided than who sorts";
+	if (info.why_alone != NULL)
+		gpusort_decide_alone(above->finish->decisions, above->above, info.why_alone);
 }
 
 /* Tells why one process runs a plan that is right above a sort whose rows several take in, if anybody wants to know. */

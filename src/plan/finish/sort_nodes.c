@@ -45,7 +45,6 @@
 #include "optimizer/optimizer.h"
 #include "plan/admission.h"
 #include "plan/estimate.h"
-#include "plan/finish/node_safety.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/model/constants.h"
 #include "plan/model/shape.h"
@@ -53,8 +52,8 @@
 #include "settings.h"
 
 /*
- * Returns true if GpuSort is to do the work of sort, of so many rows in each process, of which PostgreSQL
- * merges the rows of so many processes, or none; ingest_processes share the ingest.  Else *why_not
+ * Returns true if GpuSort does the work of sort in less time, of so many rows in each process, of which PostgreSQL
+ * merges the rows of so many processes, or none; ingest_processes share the ingest.  Otherwise *why_not
  * gets the reason, if somebody wants it.
  */
 static bool
@@ -178,8 +177,8 @@ replace_gather_merge(const GpuSortPlanPlace *place, GatherMerge *merge)
 }
 
 /*
- * Has processes below a Gather compute what it projects, for GpuSortIngest needs the columns that are
- * sorted by.  Returns false if that is the leader's alone.
+ * Makes processes below a Gather compute what it projects, for GpuSortIngest needs the columns that are
+ * sorted by.  Returns false if only the leader may.
  */
 static bool
 project_below(const GpuSortPlanPlace *place, Gather *gather)
@@ -189,7 +188,7 @@ project_below(const GpuSortPlanPlace *place, Gather *gather)
 	GpuSortSafety *safety = &place->finish->safety;
 
 	safety->used_params = NULL;
-	if (!gpusort_safety_of_node(safety, &result->plan))
+	if (!gpusort_safety_of_expression(safety, (Node *) result->plan.targetlist))
 		return false;
 	result->plan.plan_node_id = gpusort_finish_node_id(place->finish);
 	result->plan.plan_width = gather->plan.plan_width;
@@ -255,8 +254,8 @@ find_part(Plan **link, void *found)
 }
 
 /*
- * Puts GpuSort in the place of a Gather Merge over a Sort, if it is worth it.  Else *why_not gets the reason.  Its rows
- * are those of all processes: up to 17 PostgreSQL leaves the leader's out of account.
+ * Puts GpuSort in the place of a Gather Merge over a Sort, if it is worth it.  Otherwise *why_not gets the reason.
+ * Its rows are those of all processes: up to 17 PostgreSQL leaves the leader's out of account.
  */
 static void
 consider_gather_merge(const GpuSortPlanPlace *place, Plan **link, const char **why_not)
@@ -343,7 +342,7 @@ settle(const GpuSortPlanPlace *place, CustomScan *scan)
 
 /*
  * Puts GpuSort in the place of a plan, if it is a Sort, or a Gather Merge over one, and that is worth it.  place gets
- * what is to be known below.
+ * what the plans below have to know.
  */
 void
 gpusort_sort_node_replace(GpuSortPlanPlace *place, Plan **link)

@@ -225,7 +225,8 @@ are_percentiles(PlannerInfo *root, List *aggregates)
 	{
 		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
-		if (root->parse->groupClause != NIL || !gpusort_aggregate_is_percentile(aggregate->aggfnoid) || aggregate->aggfilter != NULL)
+		if (root->parse->groupClause != NIL || !gpusort_aggregate_is_percentile(aggregate->aggfnoid) ||
+			aggregate->aggfilter != NULL)
 			return false;
 	}
 	return true;
