@@ -311,21 +311,6 @@ settle_aggregates(Node *node, void *arg)
 	return false;
 }
 
-/* Returns true if there is an aggregate that does not read rows by number (exec/percentiles.c). */
-static bool
-find_not_by_number(Node *node, void *arg)
-{
-	const Aggref *aggregate = (const Aggref *) node;
-
-	if (node == NULL)
-		return false;
-	if (!IsA(node, Aggref))
-		return expression_tree_walker(node, find_not_by_number, arg);
-	return aggregate->aggfilter != NULL || aggregate->aggfnoid == F_DENSE_RANK_ANY ||
-		!AGGKIND_IS_ORDERED_SET(aggregate->aggkind) || aggregate->aggfnoid == F_MODE ||
-		!comes_in_order(arg, aggregate, aggregate->aggorder);
-}
-
 /* Has a number of rows leave out all but the first of each value that an aggregate sorts by; false if it cannot. */
 static bool
 count_first_rows(Presorted *presorted, const Aggref *aggregate, Aggref *count)
@@ -366,8 +351,7 @@ count_mutator(Node *node, void *arg)
 static void
 count_rows(Agg *agg, Presorted *presorted)
 {
-	if (agg->aggstrategy == AGG_PLAIN && !find_not_by_number((Node *) agg->plan.targetlist, presorted) &&
-		!find_not_by_number((Node *) agg->plan.qual, presorted))
+	if (presorted->sort.use.kind == GPUSORT_USE_NUMBERS)
 		return;
 	agg->plan.targetlist = (List *) count_mutator((Node *) agg->plan.targetlist, presorted);
 	agg->plan.qual = (List *) count_mutator((Node *) agg->plan.qual, presorted);
