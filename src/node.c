@@ -3,17 +3,17 @@
  * node.c
  *	  What a finished plan tells the executor: the layout of custom_private.
  *
- * Lists of integers and Oids only, so that plans
- * can be copied, and read back by parallel workers.
+ * Lists of integers and Oids, and a string, so that plans can be copied, and read back by parallel workers.
  *
  *-------------------------------------------------------------------------
  */
 #include "node.h"
 
 #include "nodes/nodeFuncs.h"
+#include "nodes/value.h"
 #include "parser/parsetree.h"
 
-/* The lists in custom_private; each but the last has an entry for every sort column. */
+/* What is in custom_private: lists, of which those before the scalars have an entry for every sort column. */
 typedef enum PlanPrivate
 {
 	PLAN_ATTNOS,
@@ -23,6 +23,7 @@ typedef enum PlanPrivate
 	PLAN_VALUE_TYPES,
 	PLAN_KEY_TYPES,
 	PLAN_SCALARS,
+	PLAN_WHY_ALONE, /* a String; empty: NULL */
 	PLAN_PRIVATE_Count,
 } PlanPrivate;
 
@@ -33,7 +34,11 @@ typedef enum PlanScalar
 	SCALAR_WIDTH,
 	SCALAR_VISIBLE,
 	SCALAR_RANGE_COLUMNS,
-	SCALAR_ALONE,
+	SCALAR_USE,
+	SCALAR_USE_BEFORE,
+	SCALAR_USE_AFTER,
+	SCALAR_USE_ROWS,
+	SCALAR_USE_TOTALS,
 	SCALAR_Count,
 } PlanScalar;
 
@@ -45,8 +50,8 @@ gpusort_sort_value_type(const Sort *sort, int i)
 }
 
 /*
- * Returns custom_private for a node in the place of sort.  All attributes are visible, and the child
- * is taken to give other rows when it is read again, until the functions below say otherwise.
+ * Returns custom_private for a node in the place of sort.  All attributes are visible, the child is taken to give
+ * other rows when it is read again, and nothing is known of the node above, until the functions below say otherwise.
  */
 List *
 gpusort_plan_pack(const Sort *sort)
@@ -58,7 +63,12 @@ gpusort_plan_pack(const Sort *sort)
 	List *value_types = NIL;
 	List *key_types = NIL;
 	List *lists;
-	List *scalars;
+	List *scalars = NIL;
+	const int values[SCALAR_Count] = {
+		[SCALAR_WIDTH] = sort->plan.plan_width,
+		[SCALAR_VISIBLE] = list_length(sort->plan.targetlist),
+		[SCALAR_USE] = GPUSORT_USE_UNKNOWN,
+	};
 
 	for (int i = 0; i < sort->numCols; i++)
 	{
@@ -71,14 +81,20 @@ gpusort_plan_pack(const Sort *sort)
 	}
 	lists = list_make5(attnos, operators, collations, nulls_first, value_types);
 	lists = lappend(lists, key_types);
-	scalars =
-		list_make5_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0, GPUSORT_ALONE_NO_PATH);
-	lists = lappend(lists, scalars);
+	for (int i = 0; i < SCALAR_Count; i++)
+		scalars = lappend_int(scalars, values[i]);
+	lists = lappend(lappend(lists, scalars), makeString(""));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
 
-/* Has the plan sort by attribute new_attnos[n] where it sorted by attribute n (1-based). */
+static void
+set_scalar(CustomScan *plan, PlanScalar scalar, int value)
+{
+	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), scalar)) = value;
+}
+
+/* Makes the plan sort by attribute new_attnos[n] where it sorted by attribute n (1-based). */
 void
 gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos)
 {
@@ -92,18 +108,18 @@ gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos)
 void
 gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable)
 {
-	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RESCANNABLE)) = rescannable;
+	set_scalar(plan, SCALAR_RESCANNABLE, rescannable);
 }
 
-/* Has the plan show only the first attributes of its rows to the node above: the others are resjunk. */
+/* Makes the plan show only the first attributes of its rows to the node above: the others are resjunk. */
 void
 gpusort_plan_set_visible(CustomScan *plan, int visible)
 {
-	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_VISIBLE)) = visible;
+	set_scalar(plan, SCALAR_VISIBLE, visible);
 }
 
 /*
- * Has all processes read the rows, those that are equal in so many
+ * Makes all processes read the rows, those that are equal in so many
  * leading columns together, which have the keys of these types.
  */
 void
@@ -111,21 +127,32 @@ gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *k
 {
 	for (int i = 0; i < range_columns; i++)
 		lfirst_oid(list_nth_cell(list_nth(plan->custom_private, PLAN_KEY_TYPES), i)) = key_types[i];
-	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RANGE_COLUMNS)) = range_columns;
+	set_scalar(plan, SCALAR_RANGE_COLUMNS, range_columns);
 }
 
-/* Says why one process runs what is above the sort, or more of it. */
+/* Says why one process runs what is above the sort, which may be NULL. */
 void
-gpusort_plan_set_alone(CustomScan *plan, GpuSortAlone alone)
+gpusort_plan_set_why_alone(CustomScan *plan, const char *why_alone)
 {
-	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_ALONE)) = alone;
+	lfirst(list_nth_cell(plan->custom_private, PLAN_WHY_ALONE)) = makeString(pstrdup(why_alone != NULL ? why_alone : ""));
+}
+
+/* Says what the node above makes of the order. */
+void
+gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use)
+{
+	set_scalar(plan, SCALAR_USE, use->kind);
+	set_scalar(plan, SCALAR_USE_BEFORE, use->before);
+	set_scalar(plan, SCALAR_USE_AFTER, use->after);
+	set_scalar(plan, SCALAR_USE_ROWS, use->rows);
+	set_scalar(plan, SCALAR_USE_TOTALS, use->totals);
 }
 
 /* Returns custom_private for a GpuSortOutput. */
 List *
 gpusort_output_plan_pack(const GpuSortOutputInfo *info)
 {
-	return list_make1(list_make4_int(info->rescan_param, info->partial, info->window, info->partition_columns));
+	return list_make1(list_make3_int(info->rescan_param, info->partial, info->partition_columns));
 }
 
 /* Reads what gpusort_output_plan_pack wrote. */
@@ -134,12 +161,11 @@ gpusort_output_plan_unpack(const CustomScan *plan)
 {
 	const List *numbers = linitial(plan->custom_private);
 
-	Assert(list_length(numbers) == 4);
+	Assert(list_length(numbers) == 3);
 	return (GpuSortOutputInfo){
 		.rescan_param = linitial_int(numbers),
 		.partial = lsecond_int(numbers) != 0,
-		.window = lthird_int(numbers),
-		.partition_columns = lfourth_int(numbers),
+		.partition_columns = lthird_int(numbers),
 	};
 }
 
@@ -170,6 +196,15 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
 	info->visible = list_nth_int(scalars, SCALAR_VISIBLE);
 	info->range_columns = list_nth_int(scalars, SCALAR_RANGE_COLUMNS);
-	info->alone = (GpuSortAlone) list_nth_int(scalars, SCALAR_ALONE);
+	info->why_alone = strVal(list_nth(lists, PLAN_WHY_ALONE));
+	if (info->why_alone[0] == '\0')
+		info->why_alone = NULL;
+	info->use = (GpuSortUse){
+		.kind = (GpuSortUseKind) list_nth_int(scalars, SCALAR_USE),
+		.before = list_nth_int(scalars, SCALAR_USE_BEFORE),
+		.after = list_nth_int(scalars, SCALAR_USE_AFTER),
+		.rows = list_nth_int(scalars, SCALAR_USE_ROWS) != 0,
+		.totals = list_nth_int(scalars, SCALAR_USE_TOTALS) != 0,
+	};
 	info->estimated_rows = plan->scan.plan.plan_rows;
 }

@@ -56,28 +56,35 @@ extern const CustomScanMethods gpusort_ingest_scan_methods;
 extern const CustomScanMethods gpusort_exchange_scan_methods;
 extern const CustomScanMethods gpusort_output_scan_methods;
 
-/* Why one process runs what is above a GpuSort, of whose rows several take their parts in. */
-typedef enum GpuSortAlone
+/* What the node right above a GpuSort makes of the order of its rows. */
+typedef enum GpuSortUseKind
 {
-	GPUSORT_ALONE_NO_PATH,  /* the sort is of no path that gpusort has looked at */
-	GPUSORT_ALONE_REREAD,   /* its rows may be others when they are read again */
-	GPUSORT_ALONE_SCROLL,   /* it is of a cursor that can scroll */
-	GPUSORT_ALONE_SETTING,  /* gpusort.parallel_output is off */
-	GPUSORT_ALONE_REPEATED, /* a nested loop reads it again and again */
-	GPUSORT_ALONE_LIMIT,    /* a LIMIT may want few rows of a window that would read all of them first */
-	GPUSORT_ALONE_MARKED,   /* a merge join goes back in it */
-	GPUSORT_ALONE_TIME,     /* it takes less time, or nothing else is known */
-} GpuSortAlone;
+	GPUSORT_USE_UNKNOWN, /* no path says: only the finished plan shows the node */
+	GPUSORT_USE_NONE,    /* no more than PostgreSQL's node does by itself */
+	GPUSORT_USE_RUNNING, /* a WindowAgg keeps what the rows before come to (exec/running.c) */
+	GPUSORT_USE_NEAR,    /* a WindowAgg reads each range with so many rows around it (exec/window_ranges.c) */
+	GPUSORT_USE_NUMBERS, /* an Agg reads a few of the rows by their numbers (exec/percentiles.c) */
+} GpuSortUseKind;
+
+typedef struct GpuSortUse
+{
+	GpuSortUseKind kind;
+	int before;  /* NEAR: rows before the current one that a window may need */
+	int after;   /* NEAR: and after it */
+	bool rows;   /* RUNNING: how many rows the partition has */
+	bool totals; /* RUNNING: more of the rows before it than how many there are */
+} GpuSortUse;
 
 /* What a finished plan of either node tells the executor, in custom_private. */
 typedef struct GpuSortPlanInfo
 {
 	GpuSortColumn *columns;
 	int ncolumns;
-	bool rescannable;   /* the child gives the same rows when read again */
-	int visible;        /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
-	int range_columns;  /* rows equal in so many leading columns are read by one process; 0: all rows are */
-	GpuSortAlone alone; /* why one process runs what is above, if several take rows in */
+	bool rescannable;      /* the child gives the same rows when read again */
+	int visible;           /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
+	int range_columns;     /* rows equal in so many leading columns are read by one process; 0: all rows are */
+	GpuSortUse use;        /* what the node above does */
+	const char *why_alone; /* why one process runs what is above, though several take rows in; NULL: no path says */
 	uint64 estimated_rows;
 	uint32 estimated_width; /* bytes of a row's data */
 } GpuSortPlanInfo;
@@ -88,7 +95,8 @@ extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
 extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos);
 extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
-extern void gpusort_plan_set_alone(CustomScan *plan, GpuSortAlone alone);
+extern void gpusort_plan_set_why_alone(CustomScan *plan, const char *why_alone);
+extern void gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use);
 extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);
 
 /* What a finished plan of a GpuSortOutput tells the executor. */
@@ -96,9 +104,11 @@ typedef struct GpuSortOutputInfo
 {
 	int rescan_param; /* the Gather's, by which the plan below starts over; -1 while it is not known */
 	bool partial;     /* its rows go to the node above it, each process's own, in place of a queue */
-	int window;       /* plan_node_id of the WindowAgg that may go on from one range to the next; -1: none does */
 
-	/* rows that are equal in so many leading columns of the sort are a partition of that window's; 0: all are */
+	/*
+	 * Rows that are equal in so many leading columns of the sort are a partition of the WindowAgg right above it, which
+	 * may go on from one range to the next; 0: all rows are one; -1: none goes on.
+	 */
 	int partition_columns;
 } GpuSortOutputInfo;
 

@@ -289,16 +289,23 @@ consider_join(MergeJoinState *join)
 		outer->inner = inner;
 }
 
+/* Returns true if a GpuSort, which may be NULL, says that the node above makes this of the order. */
+static bool
+is_used(const GpuSortScanState *state, GpuSortUseKind kind)
+{
+	return state != NULL && state->info.use.kind == kind;
+}
+
 /* Shows nodes that may be above a GpuSort to it, and to a GpuSortOutput the Gather above it, which is arg. */
 static bool
 visit(PlanState *ps, void *arg)
 {
 	GpuSortScanState *state;
 
-	if (IsA(ps, WindowAggState) && (state = state_of(outerPlanState(ps))) != NULL)
-		gpusort_running_consider((WindowAggState *) ps, state);
-	else if (IsA(ps, AggState) && (state = state_of(outerPlanState(ps))) != NULL)
-		gpusort_percentiles_consider((AggState *) ps, state);
+	if (IsA(ps, WindowAggState) && is_used(state = state_of(outerPlanState(ps)), GPUSORT_USE_RUNNING))
+		gpusort_running_begin((WindowAggState *) ps, state);
+	else if (IsA(ps, AggState) && is_used(state = state_of(outerPlanState(ps)), GPUSORT_USE_NUMBERS))
+		gpusort_percentiles_begin((AggState *) ps, state);
 	else if (IsA(ps, LimitState) && (state = state_of(gpusort_bound_node((LimitState *) ps))) != NULL)
 		state->limit = (LimitState *) ps;
 	else if (IsA(ps, MergeJoinState))

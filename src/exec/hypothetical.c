@@ -12,7 +12,6 @@
 #include "exec/hypothetical.h"
 
 #include "executor/executor.h"
-#include "facts/aggregates.h"
 #include "utils/fmgroids.h"
 #include "utils/sortsupport.h"
 
@@ -33,31 +32,21 @@ struct GpuSortHypothetical
 	Column columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
-/*
- * Returns what computes an aggregate of rows that are sorted as info says, in the current memory context; NULL if it is
- * not of this kind.
- */
+/* Returns what computes an aggregate of rows that are sorted by these columns, in the current memory context. */
 GpuSortHypothetical *
-gpusort_hypothetical_create(const AggStatePerAggData *aggregate, const GpuSortPlanInfo *info)
+gpusort_hypothetical_create(const AggStatePerAggData *aggregate, const GpuSortColumn *columns)
 {
-	const Aggref *aggref = aggregate->aggref;
-	const int ncolumns = list_length(aggref->aggorder);
-	GpuSortHypothetical *hypothetical;
+	const int ncolumns = list_length(aggregate->aggdirectargs);
+	GpuSortHypothetical *hypothetical =
+		palloc0(offsetof(GpuSortHypothetical, columns) + ncolumns * sizeof(Column));
 
-	if ((aggref->aggfnoid != F_RANK_ANY && aggref->aggfnoid != F_PERCENT_RANK_ANY &&
-		 aggref->aggfnoid != F_CUME_DIST_ANY) ||
-		aggref->aggfilter != NULL || ncolumns > info->ncolumns || list_length(aggregate->aggdirectargs) != ncolumns)
-		return NULL;
-	hypothetical = palloc0(offsetof(GpuSortHypothetical, columns) + ncolumns * sizeof(Column));
-	hypothetical->aggregate = aggref->aggfnoid;
+	hypothetical->aggregate = aggregate->aggref->aggfnoid;
 	hypothetical->ncolumns = ncolumns;
 	for (int i = 0; i < ncolumns; i++)
 	{
-		const GpuSortColumn *key = &info->columns[i];
+		const GpuSortColumn *key = &columns[i];
 		Column *column = &hypothetical->columns[i];
 
-		if (!gpusort_aggregate_sorts_by(aggref, list_nth_node(SortGroupClause, aggref->aggorder, i), key))
-			return NULL;
 		column->attno = key->attno;
 		column->argument = list_nth(aggregate->aggdirectargs, i);
 		column->order.ssup_cxt = CurrentMemoryContext;

@@ -16,7 +16,7 @@
 typedef struct GpuSortHypothetical GpuSortHypothetical;
 
 extern GpuSortHypothetical *gpusort_hypothetical_create(const AggStatePerAggData *aggregate,
-														const GpuSortPlanInfo *info);
+														const GpuSortColumn *columns);
 extern bool gpusort_hypothetical_value(GpuSortHypothetical *hypothetical, GpuSortNumberedRows *rows,
 									   ExprContext *context, Datum *value);
 

@@ -6,7 +6,8 @@
  * PostgreSQL's Agg puts every row into a sort of its own, and then reads one row of it, or two for each fraction.  Over
  * a GpuSort these rows have numbers (numbered_rows.c).  So an Agg without groups that has only such aggregates, by
  * what the GpuSort sorts by, gets another way to run: it reads the rows that its fractions ask for, and those that tell
- * where another row would stand (hypothetical.c).
+ * where another row would stand (hypothetical.c).  The GpuSort's plan says so (GPUSORT_USE_NUMBERS), for the path has
+ * decided it (plan/offer/ordered_aggregates.c).
  *
  * It stays PostgreSQL's node, as a WindowAgg does in running.c: rescans and the end are its own, and wherever the
  * service does not have the rows it computes everything itself.
@@ -404,7 +405,7 @@ compute(GpuSortPercentiles *percentiles, AggState *agg)
 	return true;
 }
 
-/* Sorts the rows, and computes the aggregates; false if the Agg is to do that by itself. */
+/* Sorts the rows, and computes the aggregates; false if the Agg has to do that by itself. */
 static bool
 compute_in_service(GpuSortPercentiles *percentiles, AggState *agg)
 {
@@ -456,8 +457,8 @@ exec_percentiles(PlanState *ps)
 	return ExecProject(ps->ps_ProjInfo);
 }
 
-/* Fills in what an aggregate is; false if it is none of these. */
-static bool
+/* Fills in what a percentile is. */
+static void
 know_function(Oid function, Percentile *percentile)
 {
 	switch (function)
@@ -474,33 +475,18 @@ know_function(Oid function, Percentile *percentile)
 	{
 		case F_PERCENTILE_DISC_FLOAT8_ANYELEMENT:
 		case F_PERCENTILE_DISC__FLOAT8_ANYELEMENT:
-			return true;
+			break;
 		case F_PERCENTILE_CONT_FLOAT8_FLOAT8:
 		case F_PERCENTILE_CONT__FLOAT8_FLOAT8:
 			percentile->interpolate = between_floats;
-			return true;
+			break;
 		case F_PERCENTILE_CONT_FLOAT8_INTERVAL:
 		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
 			percentile->interpolate = between_intervals;
-			return true;
+			break;
 		default:
-			return false;
+			elog(ERROR, "aggregate %u does not read rows by number", function);
 	}
-}
-
-/* Returns true if an aggregate's rows are those of the scan, by its first column; percentile is filled in. */
-static bool
-is_served(const Aggref *aggregate, const GpuSortColumn *key, Percentile *percentile)
-{
-	const Aggref *sorted;
-
-	if (aggregate->aggfilter != NULL || !know_function(aggregate->aggfnoid, percentile) ||
-		list_length(aggregate->args) != 1 || list_length(aggregate->aggorder) != 1)
-		return false;
-	if (gpusort_aggregate_sorts_by(aggregate, linitial_node(SortGroupClause, aggregate->aggorder), key))
-		return true;
-	sorted = gpusort_aggregate_without_cast(aggregate);
-	return gpusort_aggregate_sorts_by(sorted, linitial_node(SortGroupClause, sorted->aggorder), key);
 }
 
 /* Notes what computes the values of the rows, and their type. */
@@ -514,46 +500,37 @@ note_argument(Percentile *percentile, const Aggref *aggregate)
 	get_typlenbyvalalign(percentile->type, &percentile->length, &percentile->by_value, &percentile->align);
 }
 
-/* Fills in what an aggregate is, of rows that are sorted as info says; false if it is none of these. */
-static bool
-add_aggregate(GpuSortPercentiles *percentiles, const AggStatePerAggData *aggregate, const GpuSortPlanInfo *info,
+/* Fills in what an aggregate is, of rows that are sorted by these columns. */
+static void
+add_aggregate(GpuSortPercentiles *percentiles, const AggStatePerAggData *aggregate, const GpuSortColumn *columns,
 			  Percentile *percentile)
 {
-	percentile->hypothetical = gpusort_hypothetical_create(aggregate, info);
-	if (percentile->hypothetical != NULL)
-		return true;
-	if (list_length(aggregate->aggdirectargs) != 1 || !is_served(aggregate->aggref, &info->columns[0], percentile))
-		return false;
+	if (gpusort_aggregate_is_hypothetical(aggregate->aggref->aggfnoid))
+	{
+		percentile->hypothetical = gpusort_hypothetical_create(aggregate, columns);
+		return;
+	}
+	know_function(aggregate->aggref->aggfnoid, percentile);
 	percentile->fraction = linitial(aggregate->aggdirectargs);
-	percentiles->attno = info->columns[0].attno;
+	percentiles->attno = columns[0].attno;
 	note_argument(percentile, aggregate->aggref);
-	return true;
 }
 
 /*
- * Changes how agg, the node above a GpuSort, computes its row, if all of its aggregates are such, and there is one row.
+ * Changes how agg, the node above a GpuSort, computes its one row, for which all of its aggregates read rows by number.
  * Both must have been begun.
  */
 void
-gpusort_percentiles_consider(AggState *agg, GpuSortScanState *scan)
+gpusort_percentiles_begin(AggState *agg, GpuSortScanState *scan)
 {
-	const Agg *plan = (const Agg *) agg->ss.ps.plan;
-	MemoryContext caller;
-	GpuSortPercentiles *percentiles;
-	bool served;
+	MemoryContext caller = MemoryContextSwitchTo(agg->ss.ps.state->es_query_cxt);
+	GpuSortPercentiles *percentiles = palloc0(sizeof(GpuSortPercentiles));
 
-	if (plan->aggstrategy != AGG_PLAIN || plan->aggsplit != AGGSPLIT_SIMPLE || plan->groupingSets != NIL ||
-		agg->numaggs == 0 || scan->parallel != NULL || (scan->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0)
-		return;
-	caller = MemoryContextSwitchTo(agg->ss.ps.state->es_query_cxt);
-	percentiles = palloc0(sizeof(GpuSortPercentiles));
+	Assert(scan->parallel == NULL && (scan->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) == 0);
 	percentiles->list = palloc0(agg->numaggs * sizeof(Percentile));
-	served = true;
-	for (int i = 0; served && i < agg->numaggs; i++)
-		served = add_aggregate(percentiles, &agg->peragg[i], &scan->info, &percentiles->list[i]);
+	for (int i = 0; i < agg->numaggs; i++)
+		add_aggregate(percentiles, &agg->peragg[i], scan->info.columns, &percentiles->list[i]);
 	MemoryContextSwitchTo(caller);
-	if (!served)
-		return;
 	percentiles->native = agg->ss.ps.ExecProcNodeReal;
 	percentiles->rows.scan = scan;
 	scan->percentiles = percentiles;

@@ -14,7 +14,7 @@
 
 typedef struct GpuSortPercentiles GpuSortPercentiles;
 
-extern void gpusort_percentiles_consider(AggState *agg, GpuSortScanState *scan);
+extern void gpusort_percentiles_begin(AggState *agg, GpuSortScanState *scan);
 extern void gpusort_percentiles_explain(const GpuSortPercentiles *percentiles, struct ExplainState *es);
 
 #endif /* GPUSORT_PERCENTILES_H */

@@ -7,14 +7,14 @@
  * takes several times as long as GpuSort takes to emit the row, and needs all of a partition in one process.  Of the
  * functions that facts/windows.c calls running, a row's values follow from counts and states that are kept for the rows
  * before, and from the current row up to the last of its peers.  So a WindowAgg that has only these above a GpuSort
- * gets another way to run.
+ * gets another way to run.  The GpuSort's plan says so (GPUSORT_USE_RUNNING).
  *
  * It stays PostgreSQL's node: plans, EXPLAIN, rescans (which set all_first) and the end are its own, and its
  * expressions are evaluated, in its contexts; only what computes the next row (ExecProcNode) is changed, after the
  * executor has started.
  *
- * Where a frame ends with the current row (ROWS), or rows are only numbered, they pass through.  Else the rows of a
- * group of peers are read to their end, and kept, before the first of them is emitted: one in a slot, several in a
+ * Where a frame ends with the current row (ROWS), or rows are only numbered, they pass through.  Otherwise the rows of
+ * a group of peers are read to their end, and kept, before the first of them is emitted: one in a slot, several in a
  * tuplestore, which spills beyond work_mem.
  *
  * RANGES
@@ -33,7 +33,6 @@
 #include "access/htup_details.h"
 #include "exec/running_functions.h"
 #include "executor/executor.h"
-#include "facts/windows.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
@@ -58,7 +57,6 @@ struct GpuSortRunning
 	ExecProcNodeMtd native; /* how the WindowAgg runs by itself */
 	WindowAggState *window;
 	GpuSortScanState *scan;
-	GpuSortWindowNeeds needs;
 	int count;
 	GpuSortRunningFunction *functions; /* by number */
 	bool keeps;                        /* some have a state, or a value */
@@ -418,7 +416,7 @@ exec_running(PlanState *ps)
 	if (unlikely(window->all_first))
 	{
 		/* How many rows there are is known while they are read by ranges. */
-		running->natively = running->needs.rows && !running->goes_on;
+		running->natively = running->scan->info.use.rows && !running->goes_on;
 		if (!running->natively)
 			start(running);
 	}
@@ -438,7 +436,7 @@ exec_running(PlanState *ps)
 bool
 gpusort_running_needs_totals(const GpuSortRunning *running)
 {
-	return running->needs.totals || running->window->partEqfunction != NULL;
+	return running->scan->info.use.totals || running->window->partEqfunction != NULL;
 }
 
 static void
@@ -641,29 +639,19 @@ add_function(GpuSortRunning *running, GpuSortRunningFunction *function, const Wi
 		(!running->by_row && function->kind >= GPUSORT_RUNNING_COUNT);
 }
 
-/*
- * Changes how window, the node above a GpuSort, computes its rows, if all that it computes is running.  Both must have
- * been begun.
- */
+/* Changes how window, the node above a GpuSort, computes its rows, all of them running.  Both must have been begun. */
 void
-gpusort_running_consider(WindowAggState *window, GpuSortScanState *scan)
+gpusort_running_begin(WindowAggState *window, GpuSortScanState *scan)
 {
 	EState *estate = window->ss.ps.state;
-	const WindowAgg *plan = (const WindowAgg *) window->ss.ps.plan;
-	const GpuSortWindowNeeds needs = gpusort_window_plan_needs(plan);
 	TupleDesc desc = window->ss.ss_ScanTupleSlot->tts_tupleDescriptor;
-	MemoryContext caller;
-	GpuSortRunning *running;
+	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+	GpuSortRunning *running = palloc0(sizeof(GpuSortRunning));
 	ListCell *cell;
 
-	if (needs.rule != GPUSORT_WINDOW_RUNNING)
-		return;
-	caller = MemoryContextSwitchTo(estate->es_query_cxt);
-	running = palloc0(sizeof(GpuSortRunning));
 	running->native = window->ss.ps.ExecProcNodeReal;
 	running->window = window;
 	running->scan = scan;
-	running->needs = needs;
 	running->count = window->numfuncs;
 	running->functions = palloc0(window->numfuncs * sizeof(GpuSortRunningFunction));
 	running->current.states = palloc0(window->numfuncs * sizeof(GpuSortRunningValue));

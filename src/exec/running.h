@@ -15,7 +15,7 @@
 
 typedef struct GpuSortRunning GpuSortRunning;
 
-extern void gpusort_running_consider(WindowAggState *window, GpuSortScanState *scan);
+extern void gpusort_running_begin(WindowAggState *window, GpuSortScanState *scan);
 extern void gpusort_running_end(GpuSortRunning *running);
 
 /* By ranges of the rows: see window_ranges.c */

@@ -4,7 +4,7 @@
  *	  A window below a GpuSortOutput that goes on from one range of the sorted rows to the next.
  *
  * The rows of a window without PARTITION BY, or with few partitions, are cut where no partition ends.  A range gets
- * what its rows need of those before in one of two ways (facts/windows.c):
+ * what its rows need of those before in one of two ways, which the GpuSort's plan names:
  *
  *	  - Running windows (running.c): in a first pass over the rows processes find out what each range comes to, range by
  *		range as they claim them, and leave that in shared memory.  When all have, each process adds up what the ranges
@@ -25,17 +25,16 @@
 
 #include "exec/running.h"
 #include "executor/executor.h"
-#include "facts/windows.h"
 #include "miscadmin.h"
 #include "parallel/sort_set.h"
 
-/* Returns the WindowAgg of that number below ps, or NULL. */
+/* Returns the WindowAgg below ps that is right above a GpuSort. */
 static WindowAggState *
-find_window(PlanState *ps, int plan_node_id)
+find_window(PlanState *ps, PlanState *scan)
 {
-	while (ps != NULL && !(IsA(ps, WindowAggState) && ps->plan->plan_node_id == plan_node_id))
+	while (outerPlanState(ps) != scan)
 		ps = IsA(ps, SubqueryScanState) ? ((SubqueryScanState *) ps)->subplan : outerPlanState(ps);
-	return (WindowAggState *) ps;
+	return castNode(WindowAggState, ps);
 }
 
 /* Emits the next row of a range, as the window's ExecProcNode, where rows near the range are read with it. */
@@ -62,26 +61,25 @@ exec_near(PlanState *ps)
 	return ranges->native(ps);
 }
 
-/* Finds the window that goes on in a finished plan, if there is one; it and the GpuSort below must have been begun. */
+/* Begins the window that goes on in a finished plan, if there is one; it and the GpuSort below must have been begun. */
 void
 gpusort_window_ranges_init(GpuSortWindowRanges *ranges, PlanState *plan, const GpuSortOutputInfo *info,
 						   GpuSortNodes *nodes)
 {
-	GpuSortWindowNeeds needs;
+	const GpuSortUse *use;
 
-	if (info->window < 0)
+	if (info->partition_columns < 0)
 		return;
-	ranges->window = find_window(plan, info->window);
-	if (ranges->window == NULL || nodes->set.count != 1 || outerPlanState(ranges->window) != &nodes->nodes[0]->css.ss.ps)
-		elog(ERROR, "the window that goes on from range to range is not above the GpuSort");
+	Assert(nodes->set.count == 1);
 	ranges->scan = nodes->nodes[0];
+	ranges->window = find_window(plan, &ranges->scan->css.ss.ps);
 	nodes->set.continues = true;
 	nodes->set.whole_columns = info->partition_columns;
-	needs = gpusort_window_plan_needs((const WindowAgg *) ranges->window->ss.ps.plan);
-	if (needs.rule == GPUSORT_WINDOW_RUNNING)
+	use = &ranges->scan->info.use;
+	if (use->kind == GPUSORT_USE_RUNNING)
 		return;
-	nodes->set.before = needs.before;
-	nodes->set.after = needs.after;
+	nodes->set.before = use->before;
+	nodes->set.after = use->after;
 	ranges->native = ranges->window->ss.ps.ExecProcNodeReal;
 	ranges->scan->window = ranges;
 	ExecSetExecProcNode(&ranges->window->ss.ps, exec_near);
@@ -251,9 +249,9 @@ gpusort_window_ranges_begin(GpuSortWindowRanges *ranges, const GpuSortNodes *nod
 const char *
 gpusort_window_ranges_text(const GpuSortWindowRanges *ranges)
 {
-	const GpuSortWindowNeeds needs = gpusort_window_plan_needs((const WindowAgg *) ranges->window->ss.ps.plan);
+	const GpuSortUse *use = &ranges->scan->info.use;
 
-	if (needs.rule == GPUSORT_WINDOW_RUNNING)
+	if (use->kind == GPUSORT_USE_RUNNING)
 		return gpusort_running_needs_totals(ranges->scan->running) ? "totals of those before" : "rows of those before";
-	return psprintf("%d rows before, %d after", needs.before, needs.after);
+	return psprintf("%d rows before, %d after", use->before, use->after);
 }

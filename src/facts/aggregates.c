@@ -87,6 +87,24 @@ gpusort_aggregate_is_of_parts(Oid aggregate)
 	return found;
 }
 
+/* Returns true if an aggregate is a percentile, which one row or two of those in order tell. */
+bool
+gpusort_aggregate_is_percentile(Oid aggregate)
+{
+	switch (aggregate)
+	{
+		case F_PERCENTILE_DISC_FLOAT8_ANYELEMENT:
+		case F_PERCENTILE_DISC__FLOAT8_ANYELEMENT:
+		case F_PERCENTILE_CONT_FLOAT8_FLOAT8:
+		case F_PERCENTILE_CONT__FLOAT8_FLOAT8:
+		case F_PERCENTILE_CONT_FLOAT8_INTERVAL:
+		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
+			return true;
+		default:
+			return false;
+	}
+}
+
 /* Returns true if an aggregate tells where a row would stand that is not among its rows. */
 bool
 gpusort_aggregate_is_hypothetical(Oid aggregate)

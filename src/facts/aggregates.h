@@ -17,6 +17,7 @@
 
 extern bool gpusort_aggregate_is_of_any_order(Oid aggregate);
 extern bool gpusort_aggregate_is_of_parts(Oid aggregate);
+extern bool gpusort_aggregate_is_percentile(Oid aggregate);
 extern bool gpusort_aggregate_is_hypothetical(Oid aggregate);
 extern bool gpusort_aggregate_may_be_counted(const Aggref *aggregate);
 extern bool gpusort_aggregate_may_be_partial(const Aggref *aggregate);

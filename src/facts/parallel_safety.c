@@ -29,20 +29,13 @@ typedef struct Walk
 	Bitmapset *own_params; /* that stand for the output columns of the SubPlan whose test is walked */
 } Walk;
 
-/* Returns true if workers may call a function; otherwise why_not says why, as the rest of a sentence. */
-bool
-gpusort_safety_of_function(GpuSortSafety *safety, Oid function)
-{
-	if (func_parallel(function) == PROPARALLEL_SAFE)
-		return true;
-	safety->why_not = psprintf("%s() is not parallel safe", get_func_name(function));
-	return false;
-}
-
 static bool
 is_unsafe_function(Oid function, void *context)
 {
-	return !gpusort_safety_of_function(((Walk *) context)->safety, function);
+	if (func_parallel(function) == PROPARALLEL_SAFE)
+		return false;
+	((Walk *) context)->safety->why_not = psprintf("%s() is not parallel safe", get_func_name(function));
+	return true;
 }
 
 /* Notes that these parameters are read; returns true if workers do not know one of them. */
@@ -146,16 +139,16 @@ gpusort_safety_of_expression(GpuSortSafety *safety, Node *expression)
 	return !is_unsafe(expression, &walk);
 }
 
-/* The same for an expression of a query that is being planned. */
-bool
-gpusort_expression_is_safe(PlannerInfo *root, Node *expression)
+/* Returns why workers may not compute an expression of a query that is being planned; NULL: they may. */
+const char *
+gpusort_expression_hazard(PlannerInfo *root, Node *expression)
 {
 	GpuSortSafety safety = {0};
 	ListCell *cell;
 	ListCell *param;
 
 	if (root->glob->maxParallelHazard == PROPARALLEL_SAFE && root->glob->paramExecTypes == NIL)
-		return true;
+		return NULL;
 	for (const PlannerInfo *query = root; query != NULL; query = query->parent_root)
 	{
 		foreach(cell, query->init_plans)
@@ -164,5 +157,11 @@ gpusort_expression_is_safe(PlannerInfo *root, Node *expression)
 				safety.known_params = bms_add_member(safety.known_params, lfirst_int(param));
 		}
 	}
-	return gpusort_safety_of_expression(&safety, expression);
+	return gpusort_safety_of_expression(&safety, expression) ? NULL : safety.why_not;
+}
+
+bool
+gpusort_expression_is_safe(PlannerInfo *root, Node *expression)
+{
+	return gpusort_expression_hazard(root, expression) == NULL;
 }

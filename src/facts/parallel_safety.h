@@ -22,7 +22,7 @@ typedef struct GpuSortSafety
 } GpuSortSafety;
 
 extern bool gpusort_safety_of_expression(GpuSortSafety *safety, Node *expression);
-extern bool gpusort_safety_of_function(GpuSortSafety *safety, Oid function);
+extern const char *gpusort_expression_hazard(PlannerInfo *root, Node *expression);
 extern bool gpusort_expression_is_safe(PlannerInfo *root, Node *expression);
 
 #endif /* GPUSORT_PARALLEL_SAFETY_H */

@@ -4,14 +4,14 @@
  *	  What a window needs of other rows of its partition, beside the current row.
  *
  * PostgreSQL's WindowAgg keeps all rows of a partition, since a window function may look at any of them.  Most need
- * less.  The planner asks here where processes may go on in the middle of a partition, and the executor how it may run
- * a window: both have to come to the same.
+ * less.  The planner asks here, once for each window: its path, or the finished plan where no path shows the window
+ * right above a GpuSort.  The GpuSort's plan carries the answer to the executor.
  *
  * A window is running if all of its functions follow from what the rows before come to, up to the current row or the
  * last of its peers: numbers of rows, aggregates from the partition's first row on whose states can be combined
  * exactly (aggregates.c), the first and the last value of such a frame.  It needs rows near it if all functions are
- * lag and lead by constants, or of frames of ROWS between constants; aggregates of these are those that cannot fail
- * where a frame is cut short, as PostgreSQL's node, which computes them, has it at the first of these rows.
+ * lag and lead by constants, or of frames of ROWS between constants.  PostgreSQL's node computes these, and cuts the
+ * frames of the first of these rows short: so their aggregates are those that cannot fail then.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,8 +57,8 @@ note_near(GpuSortWindowNeeds *needs, int64 distance)
 {
 	if (distance < -GPUSORT_WINDOW_NEAR_MAX || distance > GPUSORT_WINDOW_NEAR_MAX)
 		return false;
-	needs->before = Max(needs->before, (int) -distance);
-	needs->after = Max(needs->after, (int) distance);
+	needs->use.before = Max(needs->use.before, (int) -distance);
+	needs->use.after = Max(needs->use.after, (int) distance);
 	return true;
 }
 
@@ -93,7 +93,7 @@ look_at_frame(Needs *needs)
 		note_bound(needs, FRAMEOPTION_END_CURRENT_ROW, FRAMEOPTION_END_OFFSET_PRECEDING,
 				   FRAMEOPTION_END_OFFSET_FOLLOWING, window->end_offset);
 	if (!needs->near_frame)
-		needs->found.before = needs->found.after = 0;
+		needs->found.use.before = needs->found.use.after = 0;
 }
 
 /* lag and lead look so many rows back, or ahead, whatever the frame. */
@@ -127,7 +127,7 @@ note_aggregate(Needs *needs, const WindowFunc *function)
 	if (!known)
 		return;
 	needs->found.only_numbers = false;
-	needs->found.totals |= function->winfnoid != F_COUNT_ || function->aggfilter != NULL;
+	needs->found.use.totals |= function->winfnoid != F_COUNT_ || function->aggfilter != NULL;
 	if (get_typbyval(function->wintype))
 		needs->found.values++;
 	else
@@ -153,23 +153,23 @@ note_function(Needs *needs, const WindowFunc *function)
 			break;
 		case F_DENSE_RANK_:
 			needs->near = false;
-			found->totals = true;
+			found->use.totals = true;
 			break;
 		case F_PERCENT_RANK_:
 		case F_CUME_DIST_:
-			found->rows = true;
+			found->use.rows = true;
 			found->only_numbers = false;
 			needs->near = false;
 			break;
 		case F_NTILE:
-			found->rows = true;
+			found->use.rows = true;
 			found->only_numbers = false;
 			needs->running &= is_tile(function);
 			needs->near = false;
 			break;
 		case F_FIRST_VALUE:
 		case F_LAST_VALUE:
-			found->totals |= function->winfnoid == F_FIRST_VALUE;
+			found->use.totals |= function->winfnoid == F_FIRST_VALUE;
 			found->only_numbers = false;
 			found->values++;
 			needs->running &= needs->running_frame;
@@ -229,6 +229,7 @@ GpuSortWindowNeeds
 gpusort_window_needs(const GpuSortWindow *window)
 {
 	Needs needs = {.window = window, .running = true, .near = true, .found.only_numbers = true};
+	GpuSortUse found;
 
 	look_at_frame(&needs);
 	(void) find_functions((Node *) window->columns, &needs);
@@ -236,7 +237,7 @@ gpusort_window_needs(const GpuSortWindow *window)
 	if (window->order_columns == 0 && !(window->frame_options & FRAMEOPTION_ROWS))
 		needs.running &= needs.found.only_numbers;
 	/* How many rows a partition has is known of all rows alone. */
-	needs.running &= !needs.found.rows || window->partition_columns == 0;
+	needs.running &= !needs.found.use.rows || window->partition_columns == 0;
 	/* PostgreSQL's node checks where a frame begins and ends, though it may make no difference. */
 	if (window->start_offset != NULL || window->end_offset != NULL)
 	{
@@ -246,11 +247,13 @@ gpusort_window_needs(const GpuSortWindow *window)
 	if (window->ends_early)
 		needs.running = needs.near = false;
 	needs.found.only_numbers &= needs.running;
-	needs.found.totals &= needs.running;
+	found = needs.found.use;
 	if (needs.running)
-		needs.found.rule = GPUSORT_WINDOW_RUNNING;
+		needs.found.use = (GpuSortUse){.kind = GPUSORT_USE_RUNNING, .rows = found.rows, .totals = found.totals};
 	else if (needs.near)
-		needs.found.rule = GPUSORT_WINDOW_NEAR;
+		needs.found.use = (GpuSortUse){.kind = GPUSORT_USE_NEAR, .before = found.before, .after = found.after};
+	else
+		needs.found.use = (GpuSortUse){.kind = GPUSORT_USE_NONE};
 	return needs.found;
 }
 

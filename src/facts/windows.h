@@ -10,15 +10,9 @@
 
 #include "compat.h"
 
+#include "node.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
-
-typedef enum GpuSortWindowRule
-{
-	GPUSORT_WINDOW_WHOLE,   /* any row of its partition, for all that is known */
-	GPUSORT_WINDOW_RUNNING, /* what the rows before it come to, and its peers (exec/running.c) */
-	GPUSORT_WINDOW_NEAR,    /* so many rows before it and after it */
-} GpuSortWindowRule;
 
 /* Rows before it, and after it, that a row may need at most: so many are computed twice for each range. */
 #define GPUSORT_WINDOW_NEAR_MAX 1000
@@ -38,15 +32,11 @@ typedef struct GpuSortWindow
 
 typedef struct GpuSortWindowNeeds
 {
-	GpuSortWindowRule rule;
-	int before; /* rows, where those near it are needed */
-	int after;
-	Oid whole; /* the first function that may need any row; InvalidOid: none does by itself */
+	GpuSortUse use; /* of a GpuSort right below; NONE: a row may need any row of its partition, for all that is known */
+	Oid whole;      /* the first function that may need any row; InvalidOid: none does by itself */
 
 	/* where it is running */
 	bool only_numbers; /* row_number, rank and dense_rank: rows pass through */
-	bool rows;         /* how many rows its partition has */
-	bool totals;       /* more of the rows before it than how many there are */
 	int values;        /* aggregates whose state is a value */
 	int states;        /* or has memory of its own */
 } GpuSortWindowNeeds;

@@ -15,6 +15,7 @@
  *	  - Columns that rows are sorted, grouped and compared by are there, of the operators' types (key_columns.c).
  *	  - Aggregates and their states are numbered from 0 without a gap, equal ones alike and others not; calls of window
  *		functions are of their node's window (aggregates.c).
+ *	  - A GpuSort says of the node right above it what that makes of the order (uses.c).
  *	  - Parameters that are read are set, and extParam and allParam are what finalize_plan makes of them (params.c).
  *	  - Workers run what they may, and no Gather (workers.c).
  *
@@ -105,6 +106,7 @@ check_node(Plan **link, void *arg)
 	gpusort_check_vars(stmt, plan);
 	gpusort_check_key_columns(plan);
 	gpusort_check_calls(plan);
+	gpusort_check_use(plan);
 	gpusort_plan_each_child(plan, check_node, stmt);
 }
 

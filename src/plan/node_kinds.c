@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * node_kinds.c
- *	  The nodes that may run range by range of sorted rows: one table, of finished plans and of paths.
+ *	  The nodes that may run range by range of sorted rows: one table, of paths and of finished plans.
  *
- * A node that is to run in all processes above a sort has its row here: what it does to ranges (range_plan.c follows
- * columns through it), what it computes (finish/node_safety.c asks whether workers may), and whether its path may run
- * so (path_time.c).  The rules on paths decide; those on plans find the columns.  Builds that check plans log where the
- * two differ.
+ * A node that can run in all processes above a sort has its row here.  Its path says whether it may (path_time.c
+ * asks), and why not.  Its plan only says what it does to ranges: range_plan.c follows the columns through it.
  *
- * A plan that is not in the table ends what processes share.  A path that is not is thought to pass its rows on: there
- * are nodes that come and go between a path and its plan.
+ * A path that is not in the table ends what processes share.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,36 +23,40 @@
 #include "plan/offer/paths.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
+#include "utils/regproc.h"
 
-static void
-add_operators(GpuSortComputed *computed, int count, const Oid *operators)
+/* Returns true if workers may compute an expression, or a list of them; otherwise why_not says why. */
+bool
+gpusort_may_run_in_ranges(GpuSortPathRanges *ranges, Node *expression)
 {
-	for (int i = 0; i < count; i++)
-		computed->functions = lappend_oid(computed->functions, get_opcode(operators[i]));
+	const char *hazard = gpusort_expression_hazard(ranges->root, expression);
+
+	if (hazard != NULL)
+		ranges->why_not = hazard;
+	return hazard == NULL;
 }
 
-/* Returns true if workers may compute a path's columns. */
 static bool
-target_is_safe(PlannerInfo *root, const Path *path)
+refuse(GpuSortPathRanges *ranges, const char *why_not)
 {
-	return gpusort_expression_is_safe(root, (Node *) path->pathtarget->exprs);
+	ranges->why_not = why_not;
+	return false;
 }
 
-/* Returns true if one of the clauses' columns has the values of a key; not if that is NULL. */
+/* Returns true if one of the clauses' columns has the values of the key. */
 static bool
-groups_by_key(PlannerInfo *root, const PathKey *key, List *clauses)
+groups_by_key(const GpuSortPathRanges *ranges, List *clauses)
 {
+	PlannerInfo *root = ranges->root;
 	ListCell *cell;
 
-	if (key == NULL)
-		return false;
 	foreach(cell, clauses)
 	{
 		Node *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, cell), root->processed_tlist);
 		ListCell *member;
 
 		expr = WITHOUT_GROUPING_NULLS(root, expr);
-		foreach(member, key->pk_eclass->ec_members)
+		foreach(member, ranges->key->pk_eclass->ec_members)
 		{
 			if (equal(WITHOUT_GROUPING_NULLS(root, lfirst_node(EquivalenceMember, member)->em_expr), expr))
 				return true;
@@ -72,7 +73,7 @@ first_type(const PathKey *key)
 }
 
 /*
- * Returns true if the rows of both sides can be cut at the same borders, as range_plan.c will find: its members are
+ * Returns true if the rows of both sides can be cut at the same borders: its members are
  * of one type, which is no enum and not made of others, or of such that have the same keys.  Not without a key.
  */
 bool
@@ -171,20 +172,6 @@ window_grouping(const Plan *plan)
 	};
 }
 
-static void
-window_computed(const Plan *plan, GpuSortComputed *computed)
-{
-	const WindowAgg *window = (const WindowAgg *) plan;
-
-	computed->expressions = list_make3(window->startOffset, window->endOffset, window->runCondition);
-	if (OidIsValid(window->startInRangeFunc))
-		computed->functions = lappend_oid(computed->functions, window->startInRangeFunc);
-	if (OidIsValid(window->endInRangeFunc))
-		computed->functions = lappend_oid(computed->functions, window->endInRangeFunc);
-	add_operators(computed, window->partNumCols, window->partOperators);
-	add_operators(computed, window->ordNumCols, window->ordOperators);
-}
-
 /* Says what the window of a path needs of other rows. */
 GpuSortWindowNeeds
 gpusort_window_path_needs(const WindowAggPath *path)
@@ -217,55 +204,42 @@ reads_parts(const Path *path)
 	return sort->gathered || IsA(input, GatherPath);
 }
 
-/* Returns true if ranges of a window's rows, by this key, may end within its partitions (range_plan.c). */
-bool
-gpusort_window_path_may_go_on(PlannerInfo *root, const WindowAggPath *path, const PathKey *key)
+/* Returns why one process runs a window whose partitions the sort does not keep together. */
+static const char *
+why_whole(const GpuSortWindowNeeds *needs)
 {
-	const GpuSortWindowNeeds needs = gpusort_window_path_needs(path);
+	const char *not_grouped = "the sort does not begin with a column of a window's PARTITION BY";
+	Oid *types;
+	bool floats;
+	int count;
 
-	return reads_parts(path->subpath) &&
-		(needs.rule == GPUSORT_WINDOW_NEAR ||
-		 (needs.rule == GPUSORT_WINDOW_RUNNING && groups_by_key(root, key, path->winclause->orderClause)));
+	if (needs->use.kind != GPUSORT_USE_NONE || !OidIsValid(needs->whole))
+		return not_grouped;
+	(void) get_func_signature(needs->whole, &types, &count);
+	floats = count > 0 && (types[0] == FLOAT4OID || types[0] == FLOAT8OID);
+	return psprintf("%s, and %s has to see all rows of a partition in one process, in their order%s", not_grouped,
+					format_procedure(needs->whole), floats ? ": what comes of floats depends on it" : "");
 }
 
+/* Ranges of the rows may end within a window's partitions if that is right above the sort, and needs no more. */
 static bool
-window_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
+window_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 {
 	const WindowAggPath *window = (const WindowAggPath *) path;
 	const WindowClause *clause = window->winclause;
+	const GpuSortWindowNeeds needs = gpusort_window_path_needs(window);
+	const bool goes_on = !ranges->shared && reads_parts(window->subpath) &&
+		(needs.use.kind == GPUSORT_USE_NEAR ||
+		 (needs.use.kind == GPUSORT_USE_RUNNING && groups_by_key(ranges, clause->orderClause)));
 
-	return target_is_safe(root, path) && gpusort_expression_is_safe(root, clause->startOffset) &&
-		gpusort_expression_is_safe(root, clause->endOffset) &&
-		gpusort_expression_is_safe(root, (Node *) WINDOW_PATH_RUN_CONDITION(window)) &&
-		(groups_by_key(root, key, window->winclause->partitionClause) ||
-		 (!shared && gpusort_window_path_may_go_on(root, window, key)));
+	if (!goes_on && !groups_by_key(ranges, clause->partitionClause))
+		return refuse(ranges, why_whole(&needs));
+	return gpusort_may_run_in_ranges(ranges, clause->startOffset) &&
+		gpusort_may_run_in_ranges(ranges, clause->endOffset) &&
+		gpusort_may_run_in_ranges(ranges, (Node *) WINDOW_PATH_RUN_CONDITION(window));
 }
 
 /* --- Agg: groups, and grouping sets --- */
-
-static bool
-agg_may_run(const Plan *plan, bool partial, const char **why_not)
-{
-	const Agg *agg = (const Agg *) plan;
-	ListCell *cell;
-
-	if (agg->aggstrategy != AGG_SORTED)
-	{
-		*why_not = "an aggregate without GROUP BY, or by hashing, needs all rows in one process";
-		return false;
-	}
-	if (DO_AGGSPLIT_SKIPFINAL(agg->aggsplit) && !partial)
-	{
-		*why_not = "an aggregate is computed in parts already, by PostgreSQL's own parallel plan";
-		return false;
-	}
-	foreach(cell, agg->chain)
-	{
-		if (!agg_may_run(lfirst(cell), partial, why_not))
-			return false;
-	}
-	return true;
-}
 
 /* The columns that all grouping sets have, which are the first ones of each in its chain: those of the shortest. */
 static GpuSortGrouping
@@ -285,37 +259,29 @@ agg_grouping(const Plan *plan)
 	return grouping;
 }
 
-static void
-agg_computed(const Plan *plan, GpuSortComputed *computed)
-{
-	const Agg *agg = (const Agg *) plan;
-	ListCell *cell;
-
-	add_operators(computed, agg->numCols, agg->grpOperators);
-	foreach(cell, agg->chain)
-		agg_computed(lfirst(cell), computed);
-}
-
 static bool
-agg_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
+agg_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 {
 	const AggPath *agg = (const AggPath *) path;
 
-	return agg->aggstrategy == AGG_SORTED && (shared || !DO_AGGSPLIT_SKIPFINAL(agg->aggsplit)) &&
-		groups_by_key(root, key, agg->groupClause) && target_is_safe(root, path) &&
-		gpusort_expression_is_safe(root, (Node *) agg->qual);
+	if (agg->aggstrategy != AGG_SORTED)
+		return refuse(ranges, "an aggregate without GROUP BY, or by hashing, needs all rows in one process");
+	if (DO_AGGSPLIT_SKIPFINAL(agg->aggsplit) && !ranges->shared)
+		return refuse(ranges, "an aggregate is computed in parts already, by PostgreSQL's own parallel plan");
+	if (!groups_by_key(ranges, agg->groupClause))
+		return refuse(ranges, "the sort does not begin with a column of GROUP BY");
+	return gpusort_may_run_in_ranges(ranges, (Node *) agg->qual);
 }
 
 static bool
-grouping_sets_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
+grouping_sets_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 {
 	const GroupingSetsPath *sets = (const GroupingSetsPath *) path;
 	ListCell *cell;
 	ListCell *set;
 
-	if (sets->aggstrategy != AGG_SORTED || !target_is_safe(root, path) ||
-		!gpusort_expression_is_safe(root, (Node *) sets->qual))
-		return false;
+	if (sets->aggstrategy != AGG_SORTED)
+		return refuse(ranges, "an aggregate without GROUP BY, or by hashing, needs all rows in one process");
 	foreach(cell, sets->rollups)
 	{
 		const RollupData *rollup = lfirst_node(RollupData, cell);
@@ -323,10 +289,10 @@ grouping_sets_path_may_run(PlannerInfo *root, const Path *path, const PathKey *k
 
 		foreach(set, rollup->gsets_data)
 			columns = Min(columns, list_length(lfirst_node(GroupingSetData, set)->set));
-		if (rollup->is_hashed || !groups_by_key(root, key, list_truncate(list_copy(rollup->groupClause), columns)))
-			return false;
+		if (rollup->is_hashed || !groups_by_key(ranges, list_truncate(list_copy(rollup->groupClause), columns)))
+			return refuse(ranges, "the sort does not begin with a column of GROUP BY that all grouping sets have");
 	}
-	return true;
+	return gpusort_may_run_in_ranges(ranges, (Node *) sets->qual);
 }
 
 /* --- Group --- */
@@ -344,19 +310,14 @@ group_grouping(const Plan *plan)
 	};
 }
 
-static void
-group_computed(const Plan *plan, GpuSortComputed *computed)
-{
-	add_operators(computed, ((const Group *) plan)->numCols, ((const Group *) plan)->grpOperators);
-}
-
 static bool
-group_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
+group_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 {
 	const GroupPath *group = (const GroupPath *) path;
 
-	return groups_by_key(root, key, group->groupClause) && target_is_safe(root, path) &&
-		gpusort_expression_is_safe(root, (Node *) group->qual);
+	if (!groups_by_key(ranges, group->groupClause))
+		return refuse(ranges, "the sort does not begin with a column of GROUP BY");
+	return gpusort_may_run_in_ranges(ranges, (Node *) group->qual);
 }
 
 /* --- Unique --- */
@@ -374,19 +335,7 @@ unique_grouping(const Plan *plan)
 	};
 }
 
-static void
-unique_computed(const Plan *plan, GpuSortComputed *computed)
-{
-	add_operators(computed, ((const Unique *) plan)->numCols, ((const Unique *) plan)->uniqOperators);
-}
-
 /* --- SetOp: up to 17 it reads one input, in which a column tells the two apart --- */
-
-static bool
-setop_may_run(const Plan *plan, bool partial, const char **why_not)
-{
-	return ((const SetOp *) plan)->strategy == SETOP_SORTED;
-}
 
 #ifdef SET_OPERATIONS_READ_APPEND
 #define SET_OPERATION_RULE GPUSORT_RANGES_GROUP
@@ -408,92 +357,62 @@ setop_grouping(const Plan *plan)
 #define setop_grouping     NULL
 #endif
 
-static void
-setop_computed(const Plan *plan, GpuSortComputed *computed)
-{
-	add_operators(computed, ((const SetOp *) plan)->numCols, SETOP_OPERATORS((const SetOp *) plan));
-}
-
 static bool
-setop_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
+setop_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 {
-	return ((const SetOpPath *) path)->strategy == SETOP_SORTED && target_is_safe(root, path);
+	return ((const SetOpPath *) path)->strategy == SETOP_SORTED;
 }
 
 /* --- MergeJoin --- */
 
 static bool
-is_known_join(JoinType type)
-{
-	return type == JOIN_INNER || type == JOIN_LEFT || type == JOIN_SEMI || type == JOIN_ANTI || type == JOIN_RIGHT ||
-		type == JOIN_FULL;
-}
-
-static bool
-merge_join_may_run(const Plan *plan, bool partial, const char **why_not)
-{
-	*why_not = "a merge join is of a kind that is not known to allow it";
-	return is_known_join(((const MergeJoin *) plan)->join.jointype);
-}
-
-static void
-merge_join_computed(const Plan *plan, GpuSortComputed *computed)
-{
-	const MergeJoin *join = (const MergeJoin *) plan;
-
-	computed->expressions = list_make2(join->mergeclauses, join->join.joinqual);
-}
-
-static bool
-merge_join_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
+merge_join_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 {
 	const JoinPath *join = (const JoinPath *) path;
 
-	return is_known_join(join->jointype) && gpusort_expression_is_safe(root, (Node *) join->joinrestrictinfo) &&
-		target_is_safe(root, path);
+	switch (join->jointype)
+	{
+		case JOIN_INNER:
+		case JOIN_LEFT:
+		case JOIN_SEMI:
+		case JOIN_ANTI:
+		case JOIN_RIGHT:
+		case JOIN_FULL:
+			return gpusort_may_run_in_ranges(ranges, (Node *) join->joinrestrictinfo);
+		default:
+			return refuse(ranges, "a merge join is of a kind that is not known to allow it");
+	}
 }
 
 /* --- Sort: the rows of a range again --- */
 
 static bool
-sort_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
+sort_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 {
-	return path->pathkeys != NIL && linitial_node(PathKey, path->pathkeys) == key && target_is_safe(root, path);
+	return (path->pathkeys != NIL && linitial_node(PathKey, path->pathkeys) == ranges->key) ||
+		refuse(ranges, "another sort stands between, which begins with another column");
 }
 
 /* --- SubqueryScan --- */
 
 static bool
-subquery_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
+subquery_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 {
-	return target_is_safe(root, path) && gpusort_expression_is_safe(root, (Node *) path->parent->baserestrictinfo);
-}
-
-/* --- Result --- */
-
-static void
-result_computed(const Plan *plan, GpuSortComputed *computed)
-{
-	computed->expressions = list_make1(((const Result *) plan)->resconstantqual);
+	return gpusort_may_run_in_ranges(ranges, (Node *) path->parent->baserestrictinfo);
 }
 
 static const GpuSortNodeRow rows[] = {
 	{.plan = T_WindowAgg,
 	 .path = T_WindowAggPath,
 	 .ranges = GPUSORT_RANGES_WINDOW,
-	 .not_grouped = "the sort does not begin with a column of a window's PARTITION BY",
 	 .can_end_columns = true,
 	 .grouping = window_grouping,
-	 .computed = window_computed,
 	 .path_may_run = window_path_may_run},
 	{.plan = T_Agg,
 	 .path = T_AggPath,
 	 .ranges = GPUSORT_RANGES_GROUP,
-	 .not_grouped = "the sort does not begin with a column of GROUP BY that all grouping sets have",
 	 .can_end_columns = true,
-	 .may_run = agg_may_run,
 	 .grouping = agg_grouping,
-	 .computed = agg_computed,
 	 .path_may_run = agg_path_may_run},
 	{.plan = T_Invalid, /* an Agg, too */
 	 .path = T_GroupingSetsPath,
@@ -501,31 +420,22 @@ static const GpuSortNodeRow rows[] = {
 	{.plan = T_Group,
 	 .path = T_GroupPath,
 	 .ranges = GPUSORT_RANGES_GROUP,
-	 .not_grouped = "the sort does not begin with a column of GROUP BY",
 	 .can_end_columns = true,
 	 .grouping = group_grouping,
-	 .computed = group_computed,
 	 .path_may_run = group_path_may_run},
 	{.plan = T_Unique,
 	 .path = T_UpperUniquePath,
 	 .ranges = GPUSORT_RANGES_GROUP,
-	 .not_grouped = "the sort does not begin with a column of DISTINCT",
-	 .grouping = unique_grouping,
-	 .computed = unique_computed},
+	 .grouping = unique_grouping},
 	{.plan = T_SetOp,
 	 .path = T_SetOpPath,
 	 .ranges = SET_OPERATION_RULE,
-	 .not_grouped = "the sort does not begin with a column of the set operation",
-	 .may_run = setop_may_run,
 	 .grouping = setop_grouping,
-	 .computed = setop_computed,
 	 .path_may_run = setop_path_may_run},
 	{.plan = T_MergeJoin,
 	 .path = T_MergePath,
 	 .ranges = GPUSORT_RANGES_JOIN,
 	 .can_end_columns = true,
-	 .may_run = merge_join_may_run,
-	 .computed = merge_join_computed,
 	 .path_may_run = merge_join_path_may_run},
 	{.plan = T_Sort,
 	 .path = T_SortPath,
@@ -542,8 +452,7 @@ static const GpuSortNodeRow rows[] = {
 	{.plan = T_Result,
 	 .path = T_ProjectionPath,
 	 .ranges = GPUSORT_RANGES_PASS,
-	 .can_end_columns = true,
-	 .computed = result_computed},
+	 .can_end_columns = true},
 	{.plan = T_ProjectSet, .path = T_ProjectSetPath, .ranges = GPUSORT_RANGES_PASS},
 	{.plan = T_SubqueryScan,
 	 .path = T_SubqueryScanPath,
@@ -566,19 +475,21 @@ gpusort_node_row(const Plan *plan)
 	return NULL;
 }
 
-/*
- * Returns true if a path is thought to run by ranges of the values of a key, which is that of the rows below it, or
- * NULL; shared: of rows that processes share already.  Paths that are not in the table pass rows on.
- */
+/* Returns true if a path may run by ranges of the rows below it; otherwise why_not can say why. */
 bool
-gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
+gpusort_path_may_run_by_ranges(GpuSortPathRanges *ranges, const Path *path)
 {
-	if (key == NULL)
+	bool known = ranges->shared;
+
+	if (ranges->key == NULL)
 		return false;
 	for (int i = 0; i < lengthof(rows); i++)
 	{
-		if (rows[i].path == nodeTag(path))
-			return rows[i].path_may_run != NULL ? rows[i].path_may_run(root, path, key, shared) : target_is_safe(root, path);
+		if (rows[i].path != nodeTag(path))
+			continue;
+		known = true;
+		if (rows[i].path_may_run != NULL && !rows[i].path_may_run(ranges, path))
+			return false;
 	}
-	return shared && target_is_safe(root, path);
+	return known && gpusort_may_run_in_ranges(ranges, (Node *) path->pathtarget->exprs);
 }

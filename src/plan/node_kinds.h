@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * node_kinds.h
- *	  The nodes that may run range by range of sorted rows: one table, of finished plans and of paths.
+ *	  The nodes that may run range by range of sorted rows: one table, of paths and of finished plans.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,12 +34,14 @@ typedef struct GpuSortGrouping
 	const Oid *collations;
 } GpuSortGrouping;
 
-/* What a finished node computes beside its target list and its filter. */
-typedef struct GpuSortComputed
+/* The rows below a path, of which ranges are asked for. */
+typedef struct GpuSortPathRanges
 {
-	List *expressions;
-	List *functions; /* their OIDs */
-} GpuSortComputed;
+	PlannerInfo *root;
+	const PathKey *key;  /* by whose values ranges are cut; NULL: rows are in no such order */
+	bool shared;         /* processes share the rows already, below a Gather */
+	const char *why_not; /* a path does not run by them, as the rest of a sentence; NULL: nobody expects it to */
+} GpuSortPathRanges;
 
 /* A kind of node.  Functions that are NULL have nothing to say. */
 typedef struct GpuSortNodeRow
@@ -47,25 +49,17 @@ typedef struct GpuSortNodeRow
 	NodeTag plan;
 	NodeTag path; /* that is made into it; T_Invalid: several, or of no interest */
 	GpuSortRangeRule ranges;
-	const char *not_grouped; /* of those that group: why not, where the sort begins with another column */
-	bool can_end_columns;    /* it computes its columns, and can do without the last of them */
-
-	/*
-	 * Returns true if it may run range by range; partial: in a partial plan.
-	 * Otherwise *why_not can say why.
-	 */
-	bool (*may_run)(const Plan *plan, bool partial, const char **why_not);
+	bool can_end_columns; /* it computes its columns, and can do without the last of them */
 	GpuSortGrouping (*grouping)(const Plan *plan);
-	void (*computed)(const Plan *plan, GpuSortComputed *computed);
 
-	/* Returns true if it is thought to run by ranges of key, from a path; NULL: if workers may compute its columns. */
-	bool (*path_may_run)(PlannerInfo *root, const Path *path, const PathKey *key, bool shared);
+	/* Returns true if a path, whose columns workers may compute, may run by ranges of rows with a key; NULL: it may. */
+	bool (*path_may_run)(GpuSortPathRanges *ranges, const Path *path);
 } GpuSortNodeRow;
 
 extern const GpuSortNodeRow *gpusort_node_row(const Plan *plan);
-extern bool gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKey *key, bool shared);
+extern bool gpusort_path_may_run_by_ranges(GpuSortPathRanges *ranges, const Path *path);
+extern bool gpusort_may_run_in_ranges(GpuSortPathRanges *ranges, Node *expression);
 extern GpuSortWindowNeeds gpusort_window_path_needs(const WindowAggPath *path);
-extern bool gpusort_window_path_may_go_on(PlannerInfo *root, const WindowAggPath *path, const PathKey *key);
 extern bool gpusort_key_parts_both_sides(const PathKey *key);
 extern bool gpusort_join_keeps_side(JoinType type, bool outer);
 extern PathKey *gpusort_unknown_key(const PathKey *key);

@@ -43,19 +43,15 @@ gpusort_statement_end(const GpuSortStatement *before)
 }
 
 /*
- * Returns true if what is above a sort may run by ranges, in all processes.  Otherwise a fallback could not read the
- * rows again, or a cursor could not go backward, and *why_not says which.
+ * Returns why what is above a sort must not run by ranges, in all processes: a fallback could not read the rows again,
+ * or a cursor could not go backward.  NULL: it may.
  */
-bool
-gpusort_statement_may_run_by_ranges(GpuSortAlone *why_not)
+const char *
+gpusort_statement_why_alone(void)
 {
 	if (!current.rescannable)
-		*why_not = GPUSORT_ALONE_REREAD;
-	else if (current.scrollable)
-		*why_not = GPUSORT_ALONE_SCROLL;
-	else if (!gpusort_parallel_output)
-		*why_not = GPUSORT_ALONE_SETTING;
-	else
-		return true;
-	return false;
+		return "the query does not give the same rows when it is read again";
+	if (current.scrollable)
+		return "the cursor can scroll";
+	return gpusort_parallel_output ? NULL : "gpusort.parallel_output is off";
 }

@@ -10,7 +10,6 @@
 
 #include "compat.h"
 
-#include "node.h"
 #include "nodes/parsenodes.h"
 
 typedef struct GpuSortStatement
@@ -22,6 +21,6 @@ typedef struct GpuSortStatement
 extern GpuSortStatement gpusort_statement_of(const Query *query, int cursor_options);
 extern GpuSortStatement gpusort_statement_begin(const GpuSortStatement *statement);
 extern void gpusort_statement_end(const GpuSortStatement *before);
-extern bool gpusort_statement_may_run_by_ranges(GpuSortAlone *why_not);
+extern const char *gpusort_statement_why_alone(void);
 
 #endif /* GPUSORT_STATEMENT_H */

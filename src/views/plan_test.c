@@ -12,6 +12,7 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
+#include "node.h"
 #include "nodes/nodeFuncs.h"
 #include "plan/check_plan.h"
 #include "plan/finish/plan_tree.h"
@@ -293,6 +294,47 @@ call_what_workers_must_not(Plan *plan)
 	return call != NULL;
 }
 
+/* Tells a GpuSort that the node above makes this of the order. */
+static bool
+tell_use(Plan *plan, GpuSortUseKind kind)
+{
+	const GpuSortUse use = {.kind = kind};
+
+	if (!gpusort_plan_is(plan, &gpusort_scan_methods))
+		return false;
+	gpusort_plan_set_use((CustomScan *) plan, &use);
+	return true;
+}
+
+static bool
+tell_no_use(Plan *plan)
+{
+	return tell_use(plan, GPUSORT_USE_UNKNOWN);
+}
+
+static bool
+tell_of_window(Plan *plan)
+{
+	return tell_use(plan, GPUSORT_USE_RUNNING);
+}
+
+static bool
+tell_of_numbers(Plan *plan)
+{
+	return tell_use(plan, GPUSORT_USE_NUMBERS);
+}
+
+static bool
+sort_the_other_way(Plan *plan)
+{
+	Aggref *call = nth_node(plan, T_Aggref, 0);
+
+	if (call == NULL || call->aggorder == NIL)
+		return false;
+	linitial_node(SortGroupClause, call->aggorder)->nulls_first ^= true;
+	return true;
+}
+
 static const struct Defect
 {
 	const char *name;
@@ -321,9 +363,13 @@ static const struct Defect
 	{"nothing sent", send_no_parameters},
 	{"aware of nobody", be_aware_of_nobody},
 	{"unsafe call", call_what_workers_must_not},
+	{"no use", tell_no_use},
+	{"use of a window", tell_of_window},
+	{"use of numbers", tell_of_numbers},
+	{"the other way", sort_the_other_way},
 };
 
-/* What is to be broken, at the first place that there is. */
+/* A defect, made at the first place that there is. */
 typedef struct Breaking
 {
 	const struct Defect *defect;

@@ -66,6 +66,16 @@ SELECT throws_like(format('SELECT gs.test_check_plan(%L, %L)', 'SELECT k, v FROM
 	'the finished plan is broken: plan node %', defect || ', of a GpuSort')
 FROM unnest(ARRAY['no column', 'more parameters', 'fewer parameters', 'shared number', 'two Gathers', 'aware of nobody']) defect;
 
+-- What a GpuSort says of the node above
+SELECT throws_like(format('SELECT gs.test_check_plan(%L, %L)', query, defect), 'the finished plan is broken: plan node % ' || refused, defect || ': ' || query)
+FROM (VALUES
+	('no use', 'is a window that the GpuSort below takes for another (0, not 2)', 'SELECT v, rank() OVER (ORDER BY v) FROM gs.checked'),
+	('use of a window', 'is a window that the GpuSort below takes for another (2, not 3)', 'SELECT v, lag(v) OVER (ORDER BY v) FROM gs.checked'),
+	('use of a window', 'is above a GpuSort for a window, and is none', 'SELECT k, v FROM gs.checked ORDER BY v LIMIT 5'),
+	('use of numbers', 'is above a GpuSort for an Agg of all rows, and is none', 'SELECT k, v FROM gs.checked ORDER BY v LIMIT 5'),
+	('use of numbers', 'reads rows by number, and has aggregate %', 'SELECT array_agg(v ORDER BY v) FROM gs.checked'),
+	('the other way', 'reads rows by number, of which aggregate % wants others', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM gs.checked')) v (defect, refused, query);
+
 RESET gpusort.force;
 SELECT * FROM finish();
 DROP FUNCTION gs.test_check_plan;

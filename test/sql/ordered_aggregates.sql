@@ -326,5 +326,9 @@ SELECT is(gs.sorted_rows(query), gs.native_sorted_rows(query), query)
 FROM (VALUES ('SELECT percentile_cont(array[0.5, 0.001, 0.999, 0.25]) WITHIN GROUP (ORDER BY k) FROM agg.large'), ('SELECT md5(array_agg(id ORDER BY k, id)::text) FROM agg.large'), ('SELECT count(DISTINCT k), sum(DISTINCT k) FROM agg.large'),
 	('SELECT g, count(DISTINCT k) FROM agg.large GROUP BY g'), ('SELECT g, count(DISTINCT k), sum(k), count(*) FROM agg.large GROUP BY g'), ('SELECT count(DISTINCT k), sum(k), count(*) FROM agg.large'),
 	('SELECT mode() WITHIN GROUP (ORDER BY g) FROM agg.large'), ('SELECT g, percentile_disc(0.9) WITHIN GROUP (ORDER BY k), mode() WITHIN GROUP (ORDER BY k) FROM agg.large GROUP BY g')) v (query);
+-- a constant is no column to find a row by
+SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
+	('SELECT rank(3, 7) WITHIN GROUP (ORDER BY 3, k), cume_dist(4, 7) WITHIN GROUP (ORDER BY 3, k) FROM agg.many'),
+	('SELECT rank(3, (SELECT 7)) WITHIN GROUP (ORDER BY 3, k), percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many')) v (query);
 SELECT * FROM finish();
 DROP SCHEMA agg CASCADE;

@@ -19,6 +19,7 @@ extern void gpusort_check_vars(PlannedStmt *stmt, Plan *plan);
 extern void gpusort_check_passed_rows(Plan *plan);
 extern void gpusort_check_key_columns(Plan *plan);
 extern void gpusort_check_calls(Plan *plan);
+extern void gpusort_check_use(Plan *plan);
 
 /* of all plans of a statement */
 extern void gpusort_check_params(PlannedStmt *stmt);

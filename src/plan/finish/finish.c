@@ -140,13 +140,34 @@ visit_top(Plan **link, void *arg)
 	gpusort_junk_remove(((const GpuSortPlanPlace *) arg)->finish, *link);
 }
 
+/* Adds the parameters that a plan's initPlans set, and those of all below it, whose values Gather can send. */
+static void
+add_initplan_params(Plan **link, void *arg)
+{
+	GpuSortSafety *safety = arg;
+	ListCell *cell;
+	ListCell *param;
+
+	foreach(cell, (*link)->initPlan)
+	{
+		const SubPlan *initplan = lfirst_node(SubPlan, cell);
+
+		if (initplan->subLinkType == CTE_SUBLINK)
+			continue; /* what that sets is no value */
+		foreach(param, initplan->setParam)
+			safety->known_params = bms_add_member(safety->known_params, lfirst_int(param));
+	}
+	gpusort_plan_each_child(*link, add_initplan_params, safety);
+}
+
 /* Changes the plans of a statement as the head of this file says. */
 void
 gpusort_finish(PlannedStmt *stmt, bool rescannable, GpuSortDecisions *decisions)
 {
-	GpuSortFinish finish = {.stmt = stmt, .rescannable = rescannable, .decisions = decisions};
+	GpuSortFinish finish = {
+		.stmt = stmt, .rescannable = rescannable, .decisions = decisions, .safety.subplans = stmt->subplans};
 	GpuSortPlanPlace place = {.finish = &finish, .processes = 1, .rescan_param = -1};
 
-	gpusort_safety_init(&finish.safety, stmt);
+	gpusort_plan_each_of_statement(stmt, add_initplan_params, &finish.safety);
 	gpusort_plan_each_of_statement(stmt, visit_top, &place);
 }

@@ -10,8 +10,9 @@
 
 #include "compat.h"
 
+#include "facts/parallel_safety.h"
+#include "nodes/plannodes.h"
 #include "plan/decisions.h"
-#include "plan/finish/node_safety.h"
 
 /* A statement whose plans are finished. */
 typedef struct GpuSortFinish

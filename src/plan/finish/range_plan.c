@@ -1,17 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * range_plan.c
- *	  Which finished plans may run range by range of their sorted rows.
+ *	  By which columns a finished plan runs range by range of sorted rows.
  *
- * A plan over GpuSort may run once for each range of the sorted rows, in whatever process, and give
- * the same rows in the same order as if it ran once for all of them, if
+ * The path has decided that the plan over GpuSorts runs once for each range of the sorted rows, in whatever process
+ * (plan/node_kinds.c has its rules), for their first column at least.  Here is found how many of the first sort columns
+ * may part ranges, of which these hold:
  *
- *	  - it needs to see together only rows that are equal in the first m sort columns: its windows'
- *		PARTITION BY, its groups, DISTINCT, its join's clauses have these columns among theirs;
- *		a window may also need no more of other ranges than facts/windows.h says, and then its ORDER BY's, too;
- *	  - ranges are cut where rows differ in these m columns;
- *	  - it keeps the order of the rows by these columns;
- *	  - workers may do what it does (node_safety.c).
+ *	  - the plan needs to see together only rows that are equal in them: its windows' PARTITION BY, its groups, DISTINCT,
+ *		its join's clauses have these columns among theirs.  A window may need other ranges in no more than what the
+ *		GpuSort below it says (GpuSortUse), and then its ORDER BY's columns count, too;
+ *	  - it keeps the order of the rows by them.
  *
  * Columns are followed from the sort up through the target lists.
  * What a node takes for equal must be what the sort does not tell apart:
@@ -32,15 +31,12 @@
 #include "plan/finish/range_plan.h"
 
 #include "access/stratnum.h"
-#include "catalog/pg_type_d.h"
-#include "facts/windows.h"
 #include "keys/types.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/node_kinds.h"
 #include "utils/lsyscache.h"
-#include "utils/regproc.h"
 
 struct GpuSortRangeColumn
 {
@@ -53,28 +49,13 @@ struct GpuSortRangeColumn
 	Bitmapset *attnos; /* of the plan's rows that have its values */
 };
 
-static bool find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges);
-
-/* Returns true if plan is a GpuSort whose rows parallel processes take in. */
-bool
-gpusort_is_gathered_sort(const Plan *plan)
-{
-	return gpusort_plan_is(plan, &gpusort_scan_methods) && IsA(outerPlan(plan), Gather) &&
-		gpusort_plan_is(outerPlan(outerPlan(plan)), &gpusort_ingest_scan_methods);
-}
+static bool find_ranges(const Plan *plan, GpuSortRangePlan *ranges);
 
 /* Returns true if plan is a GpuSort whose rows all processes take in, each its part, and read. */
 static bool
 is_shared_sort(const Plan *plan)
 {
 	return gpusort_plan_is(plan, &gpusort_scan_methods) && plan->parallel_aware;
-}
-
-static bool
-refuse(GpuSortSafety *safety, const char *why_not)
-{
-	safety->why_not = why_not;
-	return false;
 }
 
 /* How a sort operator orders a column; its attributes are left open.  Returns false if it has no key. */
@@ -95,19 +76,13 @@ describe_column(Oid sort_operator, Oid value_type, Oid collation, bool nulls_fir
 
 /* The columns of a GpuSort by which ranges of its rows could be told apart. */
 static bool
-sort_ranges(const CustomScan *scan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+sort_ranges(const CustomScan *scan, GpuSortRangePlan *ranges)
 {
 	GpuSortPlanInfo info;
 
-	if (!is_shared_sort(&scan->scan.plan))
-	{
-		const Gather *gather = (const Gather *) outerPlan(scan);
-
-		if (gather->single_copy || gather->rescan_param < 0 || !gpusort_plan_passes_rows_on(&gather->plan))
-			return refuse(safety, "its Gather is not a plain one");
-	}
 	gpusort_plan_unpack(scan, &info);
 	ranges->sorts = list_make1((void *) scan);
+	ranges->use = info.use.kind;
 	ranges->columns = palloc0(info.ncolumns * sizeof(GpuSortRangeColumn));
 	while (ranges->ncolumns < info.ncolumns)
 	{
@@ -119,9 +94,7 @@ sort_ranges(const CustomScan *scan, GpuSortSafety *safety, GpuSortRangePlan *ran
 		column->attnos = bms_make_singleton(sort->attno);
 		ranges->ncolumns++;
 	}
-	if (ranges->ncolumns == 0)
-		return refuse(safety, "its first sort key is not encoded");
-	return true;
+	return ranges->ncolumns > 0;
 }
 
 /* Returns true if the node groups by this column of the child's, and takes equal what the sort takes equal. */
@@ -161,24 +134,22 @@ count_grouped(const GpuSortGrouping *grouping, const GpuSortRangePlan *ranges)
 
 /* Only columns that the node groups by may part its ranges. */
 static bool
-group_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+group_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortRangePlan *ranges)
 {
 	const GpuSortGrouping grouping = row->grouping(plan);
 	ListCell *cell;
 
 	ranges->ncolumns = count_grouped(&grouping, ranges);
-	if (ranges->ncolumns == 0)
-		return refuse(safety, row->not_grouped);
 	if (!IsA(plan, Agg))
-		return true;
+		return ranges->ncolumns > 0;
 	for (int i = 0; ((const Agg *) plan)->groupingSets != NIL && i < ranges->ncolumns; i++)
 		keep_grouped(&grouping, &ranges->columns[i]);
 	foreach(cell, ((const Agg *) plan)->chain)
 	{
-		if (!group_ranges(lfirst(cell), row, safety, ranges))
+		if (!group_ranges(lfirst(cell), row, ranges))
 			return false;
 	}
-	return true;
+	return ranges->ncolumns > 0;
 }
 
 /* The columns of a window's PARTITION BY, and those of its ORDER BY behind them. */
@@ -201,50 +172,33 @@ partition_and_order(const WindowAgg *window)
 	return (GpuSortGrouping){.count = count, .attnos = attnos, .operators = operators, .collations = collations};
 }
 
-/* Returns why a window is one process's whose partitions must not be parted and the sort parts them. */
-static const char *
-why_whole(const GpuSortWindowNeeds *needs, const GpuSortNodeRow *row)
-{
-	Oid *types;
-	bool floats;
-	int count;
-
-	if (needs->rule != GPUSORT_WINDOW_WHOLE || !OidIsValid(needs->whole))
-		return row->not_grouped;
-	(void) get_func_signature(needs->whole, &types, &count);
-	floats = count > 0 && (types[0] == FLOAT4OID || types[0] == FLOAT8OID);
-	return psprintf("%s, and %s has to see all rows of a partition in one process, in their order%s", row->not_grouped,
-					format_procedure(needs->whole), floats ? ": what comes of floats depends on it" : "");
-}
-
 /*
- * A window's partitions must not be parted, but of one that can go on from the rows before, or with those near it,
- * which takes that the rows are the sort's own.
+ * The rows of a window's partition stay together.  Only the window right above the sort may go on from the rows before,
+ * or with those near a row, if the sort's plan says so.
  */
 static bool
-window_ranges(const WindowAgg *window, const GpuSortNodeRow *row, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+window_ranges(const WindowAgg *window, const GpuSortNodeRow *row, GpuSortRangePlan *ranges)
 {
-	const GpuSortWindowNeeds needs = gpusort_window_plan_needs(window);
 	const GpuSortGrouping partition = row->grouping(&window->plan);
 	const GpuSortGrouping both = partition_and_order(window);
 	const int partition_columns = count_grouped(&partition, ranges);
 
-	if (needs.rule == GPUSORT_WINDOW_WHOLE || outerPlan(window) != linitial(ranges->sorts) || ranges->partial)
-		return group_ranges(&window->plan, row, safety, ranges) || refuse(safety, why_whole(&needs, row));
-	ranges->window = window;
-	ranges->partition_columns = partition_columns;
-	if (needs.rule == GPUSORT_WINDOW_RUNNING)
+	if (outerPlan(window) != linitial(ranges->sorts) ||
+		(ranges->use != GPUSORT_USE_RUNNING && ranges->use != GPUSORT_USE_NEAR))
+		return group_ranges(&window->plan, row, ranges);
+	if (ranges->use == GPUSORT_USE_RUNNING)
 		ranges->ncolumns = count_grouped(&both, ranges);
-	return ranges->ncolumns > 0 || refuse(safety, row->not_grouped);
+	ranges->partition_columns = partition_columns;
+	return ranges->ncolumns > 0;
 }
 
-/* Has ranges be of whole partitions of the window that went on, if there is one. */
+/* Makes ranges be of whole partitions of the window that went on, if there is one. */
 static void
 keep_partitions(GpuSortRangePlan *ranges)
 {
-	if (ranges->window != NULL)
+	if (ranges->partition_columns >= 0)
 		ranges->ncolumns = Min(ranges->ncolumns, ranges->partition_columns);
-	ranges->window = NULL;
+	ranges->partition_columns = -1;
 }
 
 /* Key number i of a Sort, or of a GpuSort, above rows that are in order; false if it has no such key. */
@@ -276,7 +230,7 @@ sort_key(const Plan *plan, int i, AttrNumber *attno, GpuSortRangeColumn *column)
 
 /* A sort in between: of the columns those are left by which it sorts first. */
 static bool
-sort_again_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+sort_again_ranges(const Plan *plan, GpuSortRangePlan *ranges)
 {
 	int columns = 0;
 	AttrNumber attno;
@@ -293,9 +247,7 @@ sort_again_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ran
 		columns++;
 	}
 	ranges->ncolumns = columns;
-	if (columns == 0)
-		return refuse(safety, "another sort stands between, which begins with another column");
-	return true;
+	return columns > 0;
 }
 
 /* Which columns of tlist hold what attributes of the plan below do, to which its Vars refer by varno. */
@@ -357,47 +309,35 @@ joins_column(const MergeJoin *join, int i, const GpuSortRangeColumn *outer, cons
 		get_op_opfamily_strategy(clause->opno, outer->opfamily) == BTEqualStrategyNumber;
 }
 
-/* Finds out about both inputs of a node, which reads them in order; else why_not says why they are none to be cut. */
+/* Finds the ranges of both inputs of a node, which reads them in order. */
 static bool
-find_sides(const Plan *plan, const char *why_not, GpuSortSafety *safety, GpuSortRangePlan *outer,
-		   GpuSortRangePlan *inner)
+find_sides(const Plan *plan, GpuSortRangePlan *outer, GpuSortRangePlan *inner)
 {
-	const Plan *inner_plan = innerPlan(plan);
+	const Plan *inner_plan = IsA(innerPlan(plan), Material) ? outerPlan(innerPlan(plan)) : innerPlan(plan);
 
-	if (IsA(inner_plan, Material))
-	{
-		if (!gpusort_safety_of_node(safety, inner_plan))
-			return false;
-		inner_plan = outerPlan(inner_plan);
-	}
-	if (!find_ranges(outerPlan(plan), safety, outer) || !find_ranges(inner_plan, safety, inner))
-		return refuse(safety, safety->why_not != NULL ? safety->why_not : why_not);
+	*inner = (GpuSortRangePlan){.partition_columns = -1};
+	if (!find_ranges(outerPlan(plan), outer) || !find_ranges(inner_plan, inner))
+		return false;
 	keep_partitions(outer);
 	keep_partitions(inner);
 	outer->sorts = list_concat(outer->sorts, inner->sorts);
-	outer->nodes += inner->nodes;
 	return true;
 }
 
 static bool
-join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+join_ranges(const MergeJoin *join, GpuSortRangePlan *ranges)
 {
-	GpuSortRangePlan inner = {.partial = ranges->partial};
+	GpuSortRangePlan inner;
 	int columns = 0;
 	Oid type;
 
-	if (!find_sides(&join->join.plan, "a merge join reads rows of something else than sorts with parallel ingest",
-					safety, ranges, &inner))
+	if (!find_sides(&join->join.plan, ranges, &inner))
 		return false;
 	while (columns < Min(ranges->ncolumns, inner.ncolumns) &&
 		   is_alike(&ranges->columns[columns], &inner.columns[columns], &type) &&
 		   joins_column(join, columns, &ranges->columns[columns], &inner.columns[columns]))
 		ranges->columns[columns++].type = type;
 	ranges->ncolumns = columns;
-	if (columns == 0)
-		return refuse(
-			safety,
-			"the two sorts of a merge join do not begin with a merge clause's columns of types with the same keys");
 	for (int i = 0; i < columns; i++)
 	{
 		List *tlist = join->join.plan.targetlist;
@@ -409,7 +349,7 @@ join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *rang
 		if (gpusort_join_keeps_side(join->join.jointype, false))
 			column->attnos = bms_add_members(column->attnos, follow_column(tlist, INNER_VAR, inner.columns[i].attnos));
 	}
-	return true;
+	return columns > 0;
 }
 
 #ifndef SET_OPERATIONS_READ_APPEND
@@ -430,49 +370,42 @@ compares_column(const SetOp *setop, const GpuSortRangeColumn *outer, const GpuSo
 
 /* Rows that a set operation compares are in one range; those that it gives out are the outer side's. */
 static bool
-set_operation_ranges(const SetOp *setop, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+set_operation_ranges(const SetOp *setop, GpuSortRangePlan *ranges)
 {
-	GpuSortRangePlan inner = {.partial = ranges->partial};
+	GpuSortRangePlan inner;
 	int columns = 0;
 	Oid type;
 
-	if (!find_sides(&setop->plan, "a set operation reads rows of something else than sorts with parallel ingest",
-					safety, ranges, &inner))
+	if (!find_sides(&setop->plan, ranges, &inner))
 		return false;
 	while (columns < Min(ranges->ncolumns, inner.ncolumns) &&
 		   is_alike(&ranges->columns[columns], &inner.columns[columns], &type) &&
 		   compares_column(setop, &ranges->columns[columns], &inner.columns[columns]))
 		ranges->columns[columns++].type = type;
 	ranges->ncolumns = columns;
-	if (columns == 0)
-		return refuse(safety, "the two sorts of a set operation do not begin with the same column");
 	for (int i = 0; i < columns; i++)
 		ranges->columns[i].attnos = follow_column(setop->plan.targetlist, OUTER_VAR, ranges->columns[i].attnos);
-	return true;
+	return columns > 0;
 }
 #endif
 
 /* What a node makes of the ranges of what it reads, which are in ranges if that is one child. */
 static bool
-node_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+node_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortRangePlan *ranges)
 {
-	if (row->ranges == GPUSORT_RANGES_PASS)
-		ranges->nodes += plan->qual != NIL;
-	else
-		ranges->nodes += row->ranges != GPUSORT_RANGES_SORT;
 	switch (row->ranges)
 	{
 		case GPUSORT_RANGES_GROUP:
-			return group_ranges(plan, row, safety, ranges);
+			return group_ranges(plan, row, ranges);
 		case GPUSORT_RANGES_WINDOW:
-			return window_ranges((const WindowAgg *) plan, row, safety, ranges);
+			return window_ranges((const WindowAgg *) plan, row, ranges);
 		case GPUSORT_RANGES_SORT:
-			return sort_again_ranges(plan, safety, ranges);
+			return sort_again_ranges(plan, ranges);
 		case GPUSORT_RANGES_JOIN:
-			return join_ranges((const MergeJoin *) plan, safety, ranges);
+			return join_ranges((const MergeJoin *) plan, ranges);
 		case GPUSORT_RANGES_SETS:
 #ifndef SET_OPERATIONS_READ_APPEND
-			return set_operation_ranges((const SetOp *) plan, safety, ranges);
+			return set_operation_ranges((const SetOp *) plan, ranges);
 #endif
 		case GPUSORT_RANGES_PASS:
 			break;
@@ -496,31 +429,20 @@ child_varno(const Plan *plan)
 }
 
 static bool
-find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+find_ranges(const Plan *plan, GpuSortRangePlan *ranges)
 {
 	const GpuSortNodeRow *row = gpusort_node_row(plan);
-	const Plan *child;
-	const char *why_not = NULL;
-	bool one_input;
+	const Plan *child = IsA(plan, SubqueryScan) ? ((const SubqueryScan *) plan)->subplan : outerPlan(plan);
 
-	if (gpusort_is_gathered_sort(plan) || is_shared_sort(plan))
-		return sort_ranges((const CustomScan *) plan, safety, ranges);
-	if (row == NULL)
-		return refuse(safety, NULL);
-	one_input = row->ranges != GPUSORT_RANGES_JOIN && row->ranges != GPUSORT_RANGES_SETS;
-	if (one_input)
-	{
-		child = IsA(plan, SubqueryScan) ? ((const SubqueryScan *) plan)->subplan : outerPlan(plan);
-		if (child == NULL)
-			return refuse(safety, NULL);
-		if (!find_ranges(child, safety, ranges))
-			return false;
-	}
-	if (row->may_run != NULL && !row->may_run(plan, ranges->partial, &why_not))
-		return refuse(safety, why_not);
-	if (!node_ranges(plan, row, safety, ranges) || !gpusort_safety_of_node(safety, plan))
+	if (is_shared_sort(plan))
+		return sort_ranges((const CustomScan *) plan, ranges);
+	if (row == NULL || child == NULL)
 		return false;
-	for (int i = 0; one_input && i < ranges->ncolumns; i++)
+	if (row->ranges == GPUSORT_RANGES_JOIN || row->ranges == GPUSORT_RANGES_SETS)
+		return node_ranges(plan, row, ranges);
+	if (!find_ranges(child, ranges) || !node_ranges(plan, row, ranges))
+		return false;
+	for (int i = 0; i < ranges->ncolumns; i++)
 		ranges->columns[i].attnos = follow_column(plan->targetlist, child_varno(plan), ranges->columns[i].attnos);
 	return true;
 }
@@ -536,22 +458,14 @@ gpusort_range_key_types(const GpuSortRangePlan *ranges)
 	return types;
 }
 
-/*
- * Says whether a plan may run range by range in parallel processes, partial: as a partial plan does, whose rows have no
- * order over all.  If so, *ranges says how.  Otherwise safety's why_not says why, as the rest of a sentence; NULL if
- * nobody would expect it to.
- */
+/* Finds the columns that part the ranges by which a plan runs; false: there are none, which its path did not know. */
 bool
-gpusort_range_plan_find(const Plan *plan, bool partial, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+gpusort_range_plan_find(const Plan *plan, GpuSortRangePlan *ranges)
 {
-	*ranges = (GpuSortRangePlan){.partial = partial};
-	bms_free(safety->used_params);
-	safety->used_params = NULL;
-	if (!find_ranges(plan, safety, ranges))
+	*ranges = (GpuSortRangePlan){.partition_columns = -1};
+	if (!find_ranges(plan, ranges))
 		return false;
-	if (list_length(ranges->sorts) == 0 || ranges->nodes == 0)
-		return refuse(safety, NULL);
 	if (ranges->ncolumns <= ranges->partition_columns)
-		ranges->window = NULL;
+		ranges->partition_columns = -1;
 	return true;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * range_plan.h
- *	  Which finished plans may run range by range of their sorted rows.
+ *	  By which columns a finished plan runs range by range of sorted rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,32 +10,23 @@
 
 #include "compat.h"
 
-#include "nodes/extensible.h"
+#include "node.h"
 #include "nodes/plannodes.h"
-#include "plan/finish/node_safety.h"
 
 /* A leading sort column at whose borders ranges may be cut. */
 typedef struct GpuSortRangeColumn GpuSortRangeColumn;
 
-/* What is known of a plan that may run range by range. */
+/* What is known of a plan that runs range by range. */
 typedef struct GpuSortRangePlan
 {
-	bool partial;                /* the rows are a partial plan's */
-	List *sorts;                 /* of CustomScan: the GpuSorts that it reads, over Gather or shared, in their order */
+	List *sorts;                 /* of CustomScan: the GpuSorts that it reads, in their order */
 	int ncolumns;                /* so many leading columns of all these sorts are the same below and here */
-	GpuSortRangeColumn *columns; /* and may part ranges */
-	int nodes;                   /* of it that have more to do than to pass rows on */
-
-	/*
-	 * The WindowAgg right above the sort that goes on from one range to the next, which may end within its
-	 * partitions; NULL: none does.  Rows of one of these are equal in so many columns.
-	 */
-	const WindowAgg *window;
-	int partition_columns;
+	GpuSortRangeColumn *columns; /* and part ranges */
+	GpuSortUseKind use;          /* what the node right above the sort makes of the order */
+	int partition_columns;       /* as in GpuSortOutputInfo */
 } GpuSortRangePlan;
 
-extern bool gpusort_is_gathered_sort(const Plan *plan);
 extern Oid *gpusort_range_key_types(const GpuSortRangePlan *ranges);
-extern bool gpusort_range_plan_find(const Plan *plan, bool partial, GpuSortSafety *safety, GpuSortRangePlan *ranges);
+extern bool gpusort_range_plan_find(const Plan *plan, GpuSortRangePlan *ranges);
 
 #endif /* GPUSORT_RANGE_PLAN_H */

@@ -7,10 +7,10 @@
  * offer/ranges_path.c).  Here it gets the number of its Gather's parameter for rescans, and the GpuSorts below it how
  * many of their first columns part ranges, and whose keys these have, as range_plan.c finds in the plan.
  *
- * Should range_plan.c find that a plan cannot run range by range, though its path could, the GpuSorts get no such
- * column, and at run time one process does it all.  Builds that check plans raise an error.
+ * Should range_plan.c find no such column, though the path has one, one process does it all at run time.  Builds that
+ * check plans raise an error.
  *
- * Where one process runs what is above a sort whose rows several take in, the reason is told here.
+ * Where one process runs what is above a sort whose rows several take in, the path's reason is told here.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,18 +21,8 @@
 #include "nodes/makefuncs.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/range_plan.h"
+#include "plan/node_kinds.h"
 #include "plan/offer/paths.h"
-
-static const char *const why_alone[] = {
-	[GPUSORT_ALONE_NO_PATH] = "the sort is in the finished plan alone, where no more is decided than who sorts",
-	[GPUSORT_ALONE_REREAD] = "the query does not give the same rows when it is read again",
-	[GPUSORT_ALONE_SCROLL] = "the cursor can scroll",
-	[GPUSORT_ALONE_SETTING] = "gpusort.parallel_output is off",
-	[GPUSORT_ALONE_REPEATED] = "a nested loop reads it for each row",
-	[GPUSORT_ALONE_LIMIT] = "a LIMIT may want its first rows alone, and all would be read before",
-	[GPUSORT_ALONE_MARKED] = "a merge join goes back in it",
-	[GPUSORT_ALONE_TIME] = "several would take longer, for the rows that come of it have to be passed on",
-};
 
 /*
  * Tells the GpuSorts below a GpuSortOutput which ranges there are, and it what it has to know of them: by the plan
@@ -41,21 +31,16 @@ static const char *const why_alone[] = {
 static void
 settle(GpuSortFinish *finish, CustomScan *output, const Plan *plan, GpuSortOutputInfo info)
 {
-	GpuSortSafety *safety = &finish->safety;
 	GpuSortRangePlan ranges;
 	ListCell *cell;
 
 	if (info.rescan_param < 0)
 		elog(ERROR, "there is no Gather above GpuSortOutput");
-	if (gpusort_range_plan_find(plan, info.partial, safety, &ranges))
-	{
-		info.window = ranges.window != NULL ? ranges.window->plan.plan_node_id : -1;
+	if (gpusort_range_plan_find(plan, &ranges))
 		info.partition_columns = ranges.partition_columns;
-	}
 	else
 	{
-		elog(GPUSORT_BROKEN_PLAN, "gpusort: rows below GpuSortOutput cannot be shared out: %s",
-			 safety->why_not != NULL ? safety->why_not : "the plan is of an unknown kind");
+		elog(GPUSORT_BROKEN_PLAN, "gpusort: rows below GpuSortOutput cannot be shared out");
 		ranges.sorts = NIL;
 	}
 	output->custom_private = gpusort_output_plan_pack(&info);
@@ -74,7 +59,7 @@ gpusort_ranges_settle_partial(const GpuSortPlanPlace *place, CustomScan *output)
 {
 	gpusort_plan_refer_to_child(output);
 	settle(place->finish, output, outerPlan(output),
-		   (GpuSortOutputInfo){.rescan_param = place->rescan_param, .partial = true, .window = -1});
+		   (GpuSortOutputInfo){.rescan_param = place->rescan_param, .partial = true, .partition_columns = -1});
 }
 
 /* Returns what runs range by range of a plan below a GpuSortOutput, of what comes of which there is more in each. */
@@ -106,7 +91,24 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 	}
 	gpusort_plan_refer_to_child(exchange);
 	settle(finish, output, by_ranges(outerPlan(output)),
-		   (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .window = -1});
+		   (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .partition_columns = -1});
+}
+
+/* Returns true if plan is a GpuSort whose rows parallel processes take in. */
+static bool
+is_gathered_sort(const Plan *plan)
+{
+	return gpusort_plan_is(plan, &gpusort_scan_methods) && IsA(outerPlan(plan), Gather) &&
+		gpusort_plan_is(outerPlan(outerPlan(plan)), &gpusort_ingest_scan_methods);
+}
+
+/* Returns true if a node could run by ranges, if its path said so, and does more than to pass rows on. */
+static bool
+works(const Plan *plan)
+{
+	const GpuSortNodeRow *row = gpusort_node_row(plan);
+
+	return row != NULL && row->ranges != GPUSORT_RANGES_PASS && row->ranges != GPUSORT_RANGES_SORT;
 }
 
 /* The GpuSortPlanCallback of the next function. */
@@ -114,19 +116,15 @@ static void
 tell_of_sort(Plan **link, void *arg)
 {
 	const GpuSortPlanPlace *above = arg;
-	GpuSortFinish *finish = above->finish;
-	GpuSortRangePlan ranges;
 	GpuSortPlanInfo info;
 
-	if (!gpusort_is_gathered_sort(*link))
+	if (!is_gathered_sort(*link))
 		return;
-	if (gpusort_range_plan_find(above->above, false, &finish->safety, &ranges))
-	{
-		gpusort_plan_unpack((CustomScan *) *link, &info);
-		gpusort_decide_alone(finish->decisions, above->above, why_alone[info.alone]);
-	}
-	else if (finish->safety.why_not != NULL)
-		gpusort_decide_alone(finish->decisions, above->above, finish->safety.why_not);
+	gpusort_plan_unpack((CustomScan *) *link, &info);
+	if (info.why_alone == NULL && works(above->above))
+		info.why_alone = "the sort is in the finished plan alone, where no more is decided than who sorts";
+	if (info.why_alone != NULL)
+		gpusort_decide_alone(above->finish->decisions, above->above, info.why_alone);
 }
 
 /* Tells why one process runs a plan that is right above a sort whose rows several take in, if anybody wants to know. */

@@ -40,11 +40,11 @@
 #include "plan/finish/sort_nodes.h"
 
 #include "facts/limits.h"
+#include "facts/windows.h"
 #include "node.h"
 #include "optimizer/optimizer.h"
 #include "plan/admission.h"
 #include "plan/estimate.h"
-#include "plan/finish/node_safety.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/model/constants.h"
 #include "plan/model/shape.h"
@@ -52,8 +52,8 @@
 #include "settings.h"
 
 /*
- * Returns true if GpuSort is to do the work of sort, of so many rows in each process, of which PostgreSQL
- * merges the rows of so many processes, or none; ingest_processes share the ingest.  Else *why_not
+ * Returns true if GpuSort does the work of sort in less time, of so many rows in each process, of which PostgreSQL
+ * merges the rows of so many processes, or none; ingest_processes share the ingest.  Otherwise *why_not
  * gets the reason, if somebody wants it.
  */
 static bool
@@ -177,8 +177,8 @@ replace_gather_merge(const GpuSortPlanPlace *place, GatherMerge *merge)
 }
 
 /*
- * Has processes below a Gather compute what it projects, for GpuSortIngest needs the columns that are
- * sorted by.  Returns false if that is the leader's alone.
+ * Makes processes below a Gather compute what it projects, for GpuSortIngest needs the columns that are
+ * sorted by.  Returns false if only the leader may.
  */
 static bool
 project_below(const GpuSortPlanPlace *place, Gather *gather)
@@ -188,7 +188,7 @@ project_below(const GpuSortPlanPlace *place, Gather *gather)
 	GpuSortSafety *safety = &place->finish->safety;
 
 	safety->used_params = NULL;
-	if (!gpusort_safety_of_node(safety, &result->plan))
+	if (!gpusort_safety_of_expression(safety, (Node *) result->plan.targetlist))
 		return false;
 	result->plan.plan_node_id = gpusort_finish_node_id(place->finish);
 	result->plan.plan_width = gather->plan.plan_width;
@@ -254,8 +254,8 @@ find_part(Plan **link, void *found)
 }
 
 /*
- * Puts GpuSort in the place of a Gather Merge over a Sort, if it is worth it.  Else *why_not gets the reason.  Its rows
- * are those of all processes: up to 17 PostgreSQL leaves the leader's out of account.
+ * Puts GpuSort in the place of a Gather Merge over a Sort, if it is worth it.  Otherwise *why_not gets the reason.
+ * Its rows are those of all processes: up to 17 PostgreSQL leaves the leader's out of account.
  */
 static void
 consider_gather_merge(const GpuSortPlanPlace *place, Plan **link, const char **why_not)
@@ -310,13 +310,27 @@ consider_others(const GpuSortPlanPlace *place, Plan *plan)
 	}
 }
 
-/* Settles what a GpuSort or GpuSortIngest that is there has to know of the plan below it. */
+/* Tells a GpuSort what the window right above it makes of the order, if no path has shown them together. */
+void
+gpusort_sort_node_note_window(CustomScan *scan, const WindowAgg *window)
+{
+	const GpuSortWindowNeeds needs = gpusort_window_plan_needs(window);
+	GpuSortPlanInfo info;
+
+	gpusort_plan_unpack(scan, &info);
+	if (info.use.kind == GPUSORT_USE_UNKNOWN)
+		gpusort_plan_set_use(scan, &needs.use);
+}
+
+/* Settles what a GpuSort or GpuSortIngest that is there has to know of the plans below it and above. */
 static void
 settle(const GpuSortPlanPlace *place, CustomScan *scan)
 {
 	bool is_sort = gpusort_plan_is(&scan->scan.plan, &gpusort_scan_methods);
 	bool part = false;
 
+	if (is_sort && place->above != NULL && IsA(place->above, WindowAgg))
+		gpusort_sort_node_note_window(scan, (const WindowAgg *) place->above);
 	if (is_sort)
 		add_ingest(place, scan);
 	gpusort_plan_refer_to_child(scan);
@@ -328,7 +342,7 @@ settle(const GpuSortPlanPlace *place, CustomScan *scan)
 
 /*
  * Puts GpuSort in the place of a plan, if it is a Sort, or a Gather Merge over one, and that is worth it.  place gets
- * what is to be known below.
+ * what the plans below have to know.
  */
 void
 gpusort_sort_node_replace(GpuSortPlanPlace *place, Plan **link)

@@ -197,7 +197,7 @@ gpusort_time_of_part(double above, double processes)
 GpuSortNodeKind
 gpusort_window_kind(const GpuSortWindowNeeds *needs, GpuSortAggregates *aggregates)
 {
-	if (needs->rule != GPUSORT_WINDOW_RUNNING || needs->rows)
+	if (needs->use.kind != GPUSORT_USE_RUNNING || needs->use.rows)
 		return GPUSORT_NODE_WINDOW;
 	if (needs->only_numbers)
 		return GPUSORT_NODE_NUMBERING;
@@ -214,7 +214,7 @@ gpusort_window_again_time(const GpuSortWindowNeeds *needs, double rows)
 {
 	const GpuSortAggregates aggregates = {.values = needs->values, .states = needs->states};
 
-	if (!needs->totals)
+	if (!needs->use.totals)
 		return 0;
 	return rows * (gpusort_constant(GPUSORT_TIME_EMIT_ROW, gpusort_sorts_on_cuda()) + transition_time(&aggregates));
 }

@@ -50,7 +50,7 @@
 /* Into how many ranges rows are thought to be cut, where that has to be known before. */
 #define RANGES_GUESSED 256
 
-/* What all processes are to do. */
+/* What all processes do. */
 typedef struct Sharing
 {
 	PlannerInfo *root; /* the query that the GpuSortExchange is of */
@@ -102,7 +102,7 @@ move_init_plans(PlannerInfo *root, PlannerInfo *subroot)
 }
 
 /*
- * Returns the partial path whose rows a GpuSort is to take in, in each process: its own, or that of a Gather of
+ * Returns the partial path whose rows a GpuSort takes in, in each process: its own, or that of a Gather of
  * PostgreSQL's right below it.
  */
 static Path *
@@ -352,16 +352,16 @@ with_first_rows(PlannerInfo *root, const LimitPath *path)
 
 /* Notes why one process runs what is above the GpuSorts below a path. */
 static void
-note_alone(Path *path, GpuSortAlone alone)
+note_alone(Path *path, const char *why)
 {
 	GpuSortPathChildren children = gpusort_path_children(path);
 
 	if (gpusort_path_is_sort(path))
-		((GpuSortPath *) path)->alone = alone;
+		((GpuSortPath *) path)->why_alone = why;
 	for (int i = 0; i < 2; i++)
 	{
 		if (children.links[i] != NULL)
-			note_alone(*children.links[i], alone);
+			note_alone(*children.links[i], why);
 	}
 }
 
@@ -413,7 +413,7 @@ gpusort_with_exchanges(PlannerInfo *root, Path *path)
 		if (first_rows != NULL)
 			taken = first_rows;
 		else if (child != NULL && is_marked(path, i) && is_top(child))
-			note_alone(child, GPUSORT_ALONE_MARKED);
+			note_alone(child, "a merge join goes back in it");
 		else if (child != NULL)
 			taken = gpusort_with_exchanges(below, child);
 		if (taken == child)

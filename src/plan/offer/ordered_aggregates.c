@@ -64,22 +64,19 @@ typedef struct OrderedAggregates
 	Bitmapset *halved; /* those that find the place of a row by halving, where all read rows by number */
 } OrderedAggregates;
 
-/* Returns true if an aggregate is one of those that percentiles.c knows. */
-static bool
-is_percentile(Oid aggregate)
+/* Of an aggregate's sort clauses those by columns: constants sort nothing. */
+static List *
+clauses_of_columns(const Aggref *aggregate, List *clauses)
 {
-	switch (aggregate)
+	List *result = NIL;
+	ListCell *cell;
+
+	foreach(cell, clauses)
 	{
-		case F_PERCENTILE_DISC_FLOAT8_ANYELEMENT:
-		case F_PERCENTILE_DISC__FLOAT8_ANYELEMENT:
-		case F_PERCENTILE_CONT_FLOAT8_FLOAT8:
-		case F_PERCENTILE_CONT__FLOAT8_FLOAT8:
-		case F_PERCENTILE_CONT_FLOAT8_INTERVAL:
-		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
-			return true;
-		default:
-			return false;
+		if (!IsA(get_sortgroupclause_expr(lfirst(cell), aggregate->args), Const))
+			result = lappend(result, lfirst(cell));
 	}
+	return result;
 }
 
 /* What an order of its rows would do for an aggregate, which wants them sorted by *clauses; NIL: any will do. */
@@ -98,8 +95,9 @@ wanted_by(const Aggref *aggregate, bool grouped, List **clauses)
 		*clauses = NIL;
 		return GPUSORT_SERVED_ORDER;
 	}
-	if (is_percentile(aggregate->aggfnoid) || gpusort_aggregate_is_hypothetical(aggregate->aggfnoid))
-		return aggregate->aggfilter == NULL && !grouped && aggregate->aggfnoid != F_DENSE_RANK_ANY
+	if (gpusort_aggregate_is_percentile(aggregate->aggfnoid) || gpusort_aggregate_is_hypothetical(aggregate->aggfnoid))
+		return aggregate->aggfilter == NULL && !grouped && aggregate->aggfnoid != F_DENSE_RANK_ANY &&
+				list_length(clauses_of_columns(aggregate, *clauses)) == list_length(*clauses)
 			? GPUSORT_SERVED_PERCENTILES
 			: GPUSORT_SERVED_ORDER;
 	if (aggregate->aggfnoid == F_MODE)
@@ -125,21 +123,6 @@ both_served(GpuSortServed one, GpuSortServed other)
 		other == GPUSORT_SERVED_FIRST_ROWS)
 		return GPUSORT_SERVED_FIRST_ROWS;
 	return GPUSORT_SERVED_ORDER;
-}
-
-/* Of an aggregate's sort clauses those by columns: constants sort nothing. */
-static List *
-clauses_of_columns(const Aggref *aggregate, List *clauses)
-{
-	List *result = NIL;
-	ListCell *cell;
-
-	foreach(cell, clauses)
-	{
-		if (!IsA(get_sortgroupclause_expr(lfirst(cell), aggregate->args), Const))
-			result = lappend(result, lfirst(cell));
-	}
-	return result;
 }
 
 /* The pathkeys with others behind them, each once. */
@@ -242,7 +225,8 @@ are_percentiles(PlannerInfo *root, List *aggregates)
 	{
 		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
-		if (root->parse->groupClause != NIL || !is_percentile(aggregate->aggfnoid) || aggregate->aggfilter != NULL)
+		if (root->parse->groupClause != NIL || !gpusort_aggregate_is_percentile(aggregate->aggfnoid) ||
+			aggregate->aggfilter != NULL)
 			return false;
 	}
 	return true;
@@ -431,6 +415,8 @@ gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *
 
 		path = (Path *) create_upper_unique_path(root, rel, path, list_length(found.keys), values);
 	}
+	else if (found.served == GPUSORT_SERVED_PERCENTILES)
+		((GpuSortPath *) path)->use.kind = GPUSORT_USE_NUMBERS;
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	return (Path *) create_agg_path(root, rel, path, target, clauses != NIL ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE,
 									clauses, having, &costs, groups);

@@ -65,9 +65,9 @@ typedef struct Estimate
 	bool limited;  /* a LIMIT may want none but its first rows */
 	bool repeated; /* a nested loop reads the path again and again */
 
-	/* What the path is to compute in place of its own columns; NULL: these */
+	/* What the path computes in place of its own columns; NULL: these */
 	const PathTarget *projected;
-	List *sorted_by; /* what it is to compute beside them, for a sort right above */
+	List *sorted_by; /* what it computes beside them, for a sort right above */
 	bool note;       /* what runs by ranges, in the GpuSorts below it */
 } Estimate;
 
@@ -118,14 +118,26 @@ sorted_time(const Estimate *estimate, const Path *path, List *pathkeys)
 	return path_time(&once, path);
 }
 
+/* Notes why a path does not run in all processes that share the rows below it, if those come as they were sorted. */
+static void
+note_why_alone(const GpuSortParts *below, const char *why)
+{
+	if (below->nodes == 0 && why != NULL)
+		gpusort_parts_note_alone(below, why);
+}
+
 /* Returns true if what a path does may run in all processes that share the rows below it. */
 static bool
 may_share(const Estimate *estimate, const Path *path, const GpuSortParts *below)
 {
-	return gpusort_path_may_run_by_ranges(estimate->root, path, below->range_key, below->shared) &&
-		(estimate->projected == NULL ||
-		 gpusort_expression_is_safe(estimate->root, (Node *) estimate->projected->exprs)) &&
-		gpusort_expression_is_safe(estimate->root, (Node *) estimate->sorted_by);
+	GpuSortPathRanges ranges = {.root = estimate->root, .key = below->range_key, .shared = below->shared};
+
+	if (gpusort_path_may_run_by_ranges(&ranges, path) &&
+		(estimate->projected == NULL || gpusort_may_run_in_ranges(&ranges, (Node *) estimate->projected->exprs)) &&
+		gpusort_may_run_in_ranges(&ranges, (Node *) estimate->sorted_by))
+		return true;
+	note_why_alone(below, ranges.why_not);
+	return false;
 }
 
 static double
@@ -200,7 +212,10 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	bool shared;
 
 	if (served == GPUSORT_SERVED_PERCENTILES)
+	{
+		(void) may_share(estimate, &path->path, &time); /* it is not, for a reason that is noted */
 		return percentiles_time((const GpuSortPath *) path->subpath, time, sorts.sorts);
+	}
 	if (served == GPUSORT_SERVED_FIRST_ROWS)
 		gpusort_parts_add(&time, gpusort_first_rows_time(aggregates, time.rows), time.rows, true, true);
 	combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.nodes > 0 &&
@@ -281,17 +296,35 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 	bool shared = may_share(estimate, &path->path, &time);
 
 	if (gpusort_path_is_sort(path->subpath))
+	{
 		shape.kind = gpusort_window_kind(&needs, &shape.aggregates);
-	if (shared && path->winclause->partitionClause == NIL)
+		if (estimate->note)
+			((GpuSortPath *) path->subpath)->use = needs.use;
+	}
+	if (shared && path->winclause->partitionClause == NIL && time.why_alone == NULL)
 	{
 		time.again = gpusort_window_again_time(&needs, time.rows);
 		shared = !estimate->limited || time.again == 0 || gpusort_force;
 		if (!shared)
-			gpusort_parts_note_alone(&time, GPUSORT_ALONE_LIMIT);
+			gpusort_parts_note_alone(&time, "a LIMIT may want its first rows alone, and all would be read before");
 	}
 	time.goes_on |= path->winclause->partitionClause == NIL;
 	gpusort_parts_add(&time, gpusort_node_time(&shape), path->path.rows, shared, true);
 	return time;
+}
+
+/* Returns why processes cannot share the rows of both sides of a join, or a set operation, together. */
+static const char *
+why_not_together(const Path *path, const GpuSortParts *outer, const GpuSortParts *inner)
+{
+	const bool parted = outer->range_key != NULL && inner->range_key != NULL;
+
+	if (IsA(path, SetOpPath))
+		return parted ? "the two sorts of a set operation do not begin with the same column"
+					  : "a set operation reads rows of something else than sorts with parallel ingest";
+	return parted
+		? "the two sorts of a merge join do not begin with a merge clause's columns of types with the same keys"
+		: "a merge join reads rows of something else than sorts with parallel ingest";
 }
 
 /* A node over both sides' rows in order: in all processes, if it may, which takes the same keys of both. */
@@ -299,6 +332,13 @@ static GpuSortParts
 both_sides_time(const Estimate *estimate, const Path *path, GpuSortParts outer, const GpuSortParts *inner, double work,
 				bool same_keys)
 {
+	if (!same_keys)
+	{
+		const char *why = why_not_together(path, &outer, inner);
+
+		note_why_alone(&outer, why);
+		note_why_alone(inner, why);
+	}
 	if (!same_keys || outer.goes_on || inner->goes_on || !may_share(estimate, path, &outer))
 		return (GpuSortParts){
 			.rows = path->rows,
@@ -310,6 +350,7 @@ both_sides_time(const Estimate *estimate, const Path *path, GpuSortParts outer, 
 	outer.before += inner->before - Min(outer.start, inner->start);
 	outer.above += inner->above;
 	outer.start = Max(outer.start, inner->start);
+	outer.why_alone = outer.why_alone != NULL ? outer.why_alone : inner->why_alone;
 	outer.sorts = list_concat(outer.sorts, inner->sorts);
 	outer.nodes += inner->nodes;
 	outer.processes = Max(outer.processes, inner->processes);
@@ -525,7 +566,7 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	GpuSortParts sorted = {.rows = rows, .processes = 1};
 	GpuSortParts by_range;
 	double time_by_range;
-	GpuSortAlone alone = estimate->repeated && !gpusort_force ? GPUSORT_ALONE_REPEATED : GPUSORT_ALONE_TIME;
+	const char *why_alone = gpusort_statement_why_alone();
 
 	if (path->shared)
 		return shared_sort_time(path, &time);
@@ -541,22 +582,26 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	}
 	sorted.before += sort.setup + sort.order * rows;
 	sorted.above = sort.compare * rows + sort.emit * first; /* those who read ranges compare what is in them */
-	if (gathered && gpusort_statement_may_run_by_ranges(&alone) && (!estimate->repeated || gpusort_force) &&
+	if (why_alone == NULL && estimate->repeated && !gpusort_force)
+		why_alone = "a nested loop reads it for each row";
+	if (gathered && (why_alone == NULL || estimate->note) &&
 		gpusort_path_key_columns(path->input, linitial_node(PathKey, path->custom.path.pathkeys)) == 1)
 	{
 		sorted.processes = gpusort_range_processes(input->parallel_workers);
 		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);
 		sorted.sorts = estimate->note ? list_make1((void *) path) : NIL;
+		sorted.why_alone = why_alone;
 	}
 	if (estimate->note)
 	{
 		((GpuSortPath *) path)->range_top = NULL;
 		((GpuSortPath *) path)->range_parts = false;
 		((GpuSortPath *) path)->by_range = false;
-		((GpuSortPath *) path)->alone = alone;
+		((GpuSortPath *) path)->why_alone = NULL;
 	}
 	/* Where its input runs by ranges, it is faster that PostgreSQL sorts each of them, in all processes. */
-	if (by_range.range_key != NULL && (gpusort_force || time_by_range < gpusort_parts_total(&sorted)))
+	if (by_range.range_key != NULL && by_range.why_alone == NULL &&
+		(gpusort_force || time_by_range < gpusort_parts_total(&sorted)))
 	{
 		((GpuSortPath *) path)->by_range = estimate->note;
 		return by_range;

@@ -98,7 +98,8 @@ plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tl
 	Plan *plan = replace_sort(root, path, custom_plans, &gpusort_scan_methods);
 	const GpuSortPath *sort = (const GpuSortPath *) path;
 
-	gpusort_plan_set_alone((CustomScan *) plan, sort->alone);
+	gpusort_plan_set_why_alone((CustomScan *) plan, sort->why_alone);
+	gpusort_plan_set_use((CustomScan *) plan, &sort->use);
 	return plan;
 }
 
@@ -122,11 +123,11 @@ make_scan(Plan *child, List *targetlist, const CustomScanMethods *methods)
 	return scan;
 }
 
-/* What a GpuSortOutput's columns refer to, and more, is settled when the plan is finished, too (ranges.c). */
+/* What a GpuSortOutput's columns refer to, and more, is settled when the plan is finished, too (finish/ranges.c). */
 static Plan *
 plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
-	const GpuSortOutputInfo info = {.rescan_param = -1, .partial = true, .window = -1};
+	const GpuSortOutputInfo info = {.rescan_param = -1, .partial = true, .partition_columns = -1};
 	Plan *child = linitial(custom_plans);
 	CustomScan *scan = make_scan(child, child->targetlist, &gpusort_output_scan_methods);
 
@@ -141,7 +142,7 @@ plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 static Plan *
 plan_exchange_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
-	const GpuSortOutputInfo info = {.rescan_param = -1, .window = -1};
+	const GpuSortOutputInfo info = {.rescan_param = -1, .partition_columns = -1};
 	Plan *gather = linitial(custom_plans);
 	CustomScan *output = castNode(CustomScan, outerPlan(gather));
 
@@ -418,7 +419,7 @@ gpusort_path_missing_columns(const Path *path, List *pathkeys)
 	return missing;
 }
 
-/* Returns true if the path's target has the columns that it is to be sorted by. */
+/* Returns true if the path's target has the columns to sort it by. */
 static bool
 has_sort_columns(const Path *path, List *pathkeys)
 {
@@ -432,7 +433,7 @@ has_sort_columns(const Path *path, List *pathkeys)
 	return true;
 }
 
-/* Returns true if partial gives path's rows in parallel, with what they are to be sorted by. */
+/* Returns true if partial gives path's rows in parallel, with what to sort them by. */
 static bool
 may_ingest(const Path *path, const Path *partial, List *pathkeys)
 {
@@ -481,7 +482,7 @@ gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *parti
 /*
  * Returns a path of GpuSort over a partial path, for its rel, or NULL: all processes take its rows in, and read them by
  * ranges, each of them a part of those in order.  Only below a path that gpusort_ranges_path knows.  Not where the
- * order is to be verified, under the C library's collations: should it be wrong, nothing can be read again.
+ * order has to be verified, under the C library's collations: should it be wrong, nothing can be read again.
  */
 Path *
 gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys)

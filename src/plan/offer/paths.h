@@ -26,11 +26,11 @@ typedef struct GpuSortPath
 	bool verified;    /* all rows are read, to be verified, before the first is emitted */
 	GpuSortTime time; /* over the input */
 
-	/* The highest path above it that runs by ranges of its rows; NULL: none does, and why no more do */
-	const Path *range_top;
-	bool range_parts; /* the aggregate right above has something below it in the ranges, or its part of each */
-	bool by_range;    /* its input runs by ranges, and PostgreSQL sorts the rows of each in its place */
-	GpuSortAlone alone;
+	const Path *range_top; /* the highest path above it that runs by ranges of its rows; NULL: none does */
+	bool range_parts;      /* the aggregate right above has something below it in the ranges, or its part of each */
+	bool by_range;         /* its input runs by ranges, and PostgreSQL sorts the rows of each in its place */
+	const char *why_alone; /* as in GpuSortPlanInfo */
+	GpuSortUse use;        /* what the path right above makes of the order */
 } GpuSortPath;
 
 /* A partial path of groups of its rows. */

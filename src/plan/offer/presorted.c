@@ -284,21 +284,6 @@ settle_aggregates(Node *node, void *arg)
 	return false;
 }
 
-/* Returns true if there is an aggregate that does not read rows by number (exec/percentiles.c). */
-static bool
-find_not_by_number(Node *node, void *arg)
-{
-	const Aggref *aggregate = (const Aggref *) node;
-
-	if (node == NULL)
-		return false;
-	if (!IsA(node, Aggref))
-		return expression_tree_walker(node, find_not_by_number, arg);
-	return aggregate->aggfilter != NULL || aggregate->aggfnoid == F_DENSE_RANK_ANY ||
-		!AGGKIND_IS_ORDERED_SET(aggregate->aggkind) || aggregate->aggfnoid == F_MODE ||
-		!comes_in_order(arg, aggregate, aggregate->aggorder);
-}
-
 /* Has a number of rows leave out all but the first of each value that an aggregate sorts by; false if it cannot. */
 static bool
 count_first_rows(Presorted *presorted, const Aggref *aggregate, Aggref *count)
@@ -333,14 +318,6 @@ count_mutator(Node *node, void *arg)
 	if (gpusort_counted_needs_all(aggregate))
 		all = gpusort_counted_all(aggregate);
 	return (Node *) gpusort_counted_value(aggregate, before, all);
-}
-
-/* Returns true if all aggregates of an Agg read rows by number. */
-static bool
-are_read_by_number(const AggPath *agg, Presorted *presorted)
-{
-	return agg->aggstrategy == AGG_PLAIN && !find_not_by_number((Node *) agg->path.pathtarget->exprs, presorted) &&
-		!find_not_by_number((Node *) agg->qual, presorted);
 }
 
 /* The aggregates of an expression as they are computed of these rows: it is changed, or another is returned. */
@@ -435,7 +412,7 @@ settle(PlannerInfo *root, AggPath *agg, bool in_ranges)
 		presorted.unique = (const UpperUniquePath *) agg->subpath;
 	presorted.group_keys = make_pathkeys_for_sortclauses(
 		root, agg->groupClause, (List *) WITHOUT_GROUPING_NULLS(root, root->processed_tlist));
-	by_number = are_read_by_number(agg, &presorted);
+	by_number = gpusort_path_is_sort(agg->subpath) && ((const GpuSortPath *) agg->subpath)->use.kind == GPUSORT_USE_NUMBERS;
 	agg->path.pathtarget->exprs =
 		(List *) settle_expression((Node *) agg->path.pathtarget->exprs, &presorted, by_number);
 	agg->qual = (List *) settle_expression((Node *) agg->qual, &presorted, by_number);

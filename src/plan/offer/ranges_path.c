@@ -4,13 +4,12 @@
  *	  Partial paths of what processes do with ranges of sorted rows.
  *
  * A path over GpuSorts that all processes read (gpusort_shared_path) may run once for each range of the
- * sorted rows, in whatever process, on the terms of range_plan.c.  Then GpuSortOutput over it is a partial path: each
+ * sorted rows, in whatever process, on the terms of node_kinds.c.  Then GpuSortOutput over it is a partial path: each
  * row comes from one process, in no order, and partial joins and aggregates may stand above it, up to a Gather.
  *
- * What is checked here of paths is what range_plan.c will find in the plan, for the first column that is sorted by:
- * with that alone ranges can be cut.  Plan nodes get the Gather's parameter for rescans, by which they start over for
- * each range, from PostgreSQL, as they are below parallel-aware ones; what else the plan needs to know is
- * settled when it is finished (finish/ranges.c).
+ * The first column that is sorted by decides: with that alone ranges can be cut.  Plan nodes get the Gather's parameter
+ * for rescans, by which they start over for each range, from PostgreSQL, as they are below parallel-aware ones.  How
+ * many columns there are is found when the plan is finished (finish/range_plan.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -25,9 +24,8 @@
 /* A path that is looked at, and what is found. */
 typedef struct Ranges
 {
-	PlannerInfo *root;
-	const PathKey *key; /* the first that the sorts below are by; NULL: its rows cannot be shared out */
-	int workers;        /* that the inputs are planned for */
+	GpuSortPathRanges of; /* by the first key of the sorts below; NULL: its rows cannot be shared out */
+	int workers;          /* that the inputs are planned for */
 } Ranges;
 
 static bool find_ranges(Ranges *ranges, const Path *path);
@@ -43,7 +41,7 @@ sort_ranges(Ranges *ranges, const GpuSortPath *sort)
 		gpusort_key_encoding(key->pk_opfamily, member->em_datatype, exprType((Node *) member->em_expr),
 							 key->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
 		return false;
-	ranges->key = key;
+	ranges->of.key = key;
 	ranges->workers = Max(ranges->workers, sort->custom.path.parallel_workers);
 	return true;
 }
@@ -57,9 +55,9 @@ join_ranges(Ranges *ranges, const MergePath *path)
 		!find_ranges(&inner, path->jpath.innerjoinpath))
 		return false;
 	ranges->workers = Max(ranges->workers, inner.workers);
-	if (!gpusort_joins_range_keys(path, ranges->key, inner.key))
+	if (!gpusort_joins_range_keys(path, ranges->of.key, inner.of.key))
 		return false;
-	ranges->key = gpusort_joined_range_key(path, ranges->key, inner.key);
+	ranges->of.key = gpusort_joined_range_key(path, ranges->of.key, inner.of.key);
 	return true;
 }
 
@@ -74,7 +72,7 @@ find_ranges(Ranges *ranges, const Path *path)
 		found = join_ranges(ranges, (const MergePath *) path);
 	else if (IsA(path, AggPath))
 		found = find_ranges(ranges, ((const AggPath *) path)->subpath);
-	return found && gpusort_path_may_run_by_ranges(ranges->root, path, ranges->key, true);
+	return found && gpusort_path_may_run_by_ranges(&ranges->of, path);
 }
 
 /*
@@ -85,7 +83,7 @@ find_ranges(Ranges *ranges, const Path *path)
 Path *
 gpusort_ranges_path(PlannerInfo *root, RelOptInfo *rel, Path *child)
 {
-	Ranges ranges = {.root = root};
+	Ranges ranges = {.of.root = root, .of.shared = true};
 
 	if (PATH_REQ_OUTER(child) != NULL || gpusort_path_is_sort(child) || !find_ranges(&ranges, child))
 		return NULL;

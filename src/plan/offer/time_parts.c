@@ -28,14 +28,14 @@ note(const GpuSortParts *time, bool by_ranges)
 	}
 }
 
-/* Notes in the GpuSorts why one process runs what is above them, from here on. */
+/* Notes in the GpuSorts why one process runs what is above them. */
 void
-gpusort_parts_note_alone(const GpuSortParts *time, GpuSortAlone alone)
+gpusort_parts_note_alone(const GpuSortParts *time, const char *why)
 {
 	ListCell *cell;
 
 	foreach(cell, time->sorts)
-		((GpuSortPath *) lfirst(cell))->alone = alone;
+		((GpuSortPath *) lfirst(cell))->why_alone = why;
 }
 
 /* Returns all of the time of a path. */
@@ -43,18 +43,27 @@ double
 gpusort_parts_total(const GpuSortParts *time)
 {
 	double in_ranges;
+	bool by_ranges;
 
 	note(time, false);
 	if (time->shared)
 		return time->before + gpusort_time_of_part(time->above * Max(time->uneven, 1), time->processes);
 	if (time->range_key == NULL || time->nodes == 0)
 		return time->before + time->above;
+	if (time->why_alone != NULL)
+	{
+		gpusort_parts_note_alone(time, time->why_alone);
+		return time->before + time->above;
+	}
 	in_ranges = gpusort_time_in_ranges(time->above + time->again, time->rows, time->processes);
-	note(time, in_ranges < time->above || gpusort_force);
+	by_ranges = in_ranges < time->above || gpusort_force;
+	note(time, by_ranges);
+	if (!by_ranges)
+		gpusort_parts_note_alone(time, "several would take longer, for the rows that come of it have to be passed on");
 	return time->before + Min(time->above, in_ranges);
 }
 
-/* The node above is to have groups, the largest of which has such a part of the rows: one process has all of these. */
+/* The node above has groups, the largest of which has such a part of the rows: one process has all of these. */
 void
 gpusort_parts_largest(GpuSortParts *time, double part)
 {
@@ -75,6 +84,7 @@ gpusort_parts_end(GpuSortParts *time)
 	time->before = gpusort_parts_total(time);
 	time->above = time->again = 0;
 	time->range_key = NULL;
+	time->why_alone = NULL;
 	time->sorts = NIL;
 	time->nodes = 0;
 	time->shared = time->goes_on = time->in_parts = false;

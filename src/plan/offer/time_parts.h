@@ -10,7 +10,6 @@
 
 #include "compat.h"
 
-#include "node.h"
 #include "nodes/pathnodes.h"
 #include "plan/model/shape.h"
 
@@ -25,6 +24,7 @@ typedef struct GpuSortParts
 	double uneven;            /* the largest part of above is so many times as large as the others; 0: it is not */
 	double start;             /* of before, what it takes to start these */
 	const PathKey *range_key; /* by whose values the rows are shared out; NULL: by none, above belongs to one process */
+	const char *why_alone;    /* why it does all the same, where that is noted; NULL: it does not */
 	bool shared;              /* all of these are one process's, of those that share ranges below a Gather: rows, too */
 	bool goes_on;             /* a window below goes on from one range to the next: its partitions do not end with them */
 	int nodes;                /* above the sort that run by ranges and have something to do */
@@ -34,7 +34,7 @@ typedef struct GpuSortParts
 } GpuSortParts;
 
 extern double gpusort_parts_total(const GpuSortParts *time);
-extern void gpusort_parts_note_alone(const GpuSortParts *time, GpuSortAlone alone);
+extern void gpusort_parts_note_alone(const GpuSortParts *time, const char *why);
 extern void gpusort_parts_end(GpuSortParts *time);
 extern void gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_share, bool works);
 extern void gpusort_parts_largest(GpuSortParts *time, double part);
