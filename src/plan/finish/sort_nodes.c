@@ -314,12 +314,15 @@ consider_others(const GpuSortPlanPlace *place, Plan *plan)
 void
 gpusort_sort_node_note_window(CustomScan *scan, const WindowAgg *window)
 {
-	const GpuSortWindowNeeds needs = gpusort_window_plan_needs(window);
 	GpuSortPlanInfo info;
 
 	gpusort_plan_unpack(scan, &info);
 	if (info.use.kind == GPUSORT_USE_UNKNOWN)
+	{
+		const GpuSortWindowNeeds needs = gpusort_window_plan_needs(window);
+
 		gpusort_plan_set_use(scan, &needs.use);
+	}
 }
 
 /* Settles what a GpuSort or GpuSortIngest that is there has to know of the plans below it and above. */

@@ -369,7 +369,9 @@ gpusort_count_columns(List *exprs, const EquivalenceMember *member)
 static bool
 tell_apart_alike(Oid one, Oid other)
 {
-	return one == other || (OidIsValid(one) && OidIsValid(other) && get_collation_isdeterministic(one) && get_collation_isdeterministic(other));
+	return one == other ||
+		(OidIsValid(one) && OidIsValid(other) && get_collation_isdeterministic(one) &&
+		 get_collation_isdeterministic(other));
 }
 
 /*

@@ -81,26 +81,45 @@ has_class(List *keys, const EquivalenceClass *class)
 	return false;
 }
 
-/* The keys of an aggregate's clauses, without constants. */
+/* The keys of an aggregate's clauses, each once, without constants. */
 static List *
 keys_of(const Presorted *presorted, const Aggref *aggregate, List *clauses)
 {
 	return make_pathkeys_for_sortclauses(presorted->root, clauses, aggregate->args);
 }
 
-/* Returns true if the rows of each group come sorted by these clauses of an aggregate. */
+/* How many of an aggregate's clauses are by columns. */
+static int
+count_columns(const Aggref *aggregate, List *clauses)
+{
+	int columns = 0;
+	ListCell *cell;
+
+	foreach(cell, clauses)
+		columns += !IsA(get_sortgroupclause_expr(lfirst(cell), aggregate->args), Const);
+	return columns;
+}
+
+/*
+ * Returns true if the rows of each group come sorted by these clauses of an aggregate.  What the query makes constant,
+ * or equal, is not: it is sorted as fast.
+ */
 static bool
 comes_in_order(const Presorted *presorted, const Aggref *aggregate, List *clauses)
 {
 	List *sorted = presorted->below->pathkeys;
 	int next = 0;
+	List *keys;
 	ListCell *cell;
 
 	if (clauses == NIL)
 		return true;
 	if (contain_volatile_functions((Node *) aggregate->args))
 		return false;
-	foreach(cell, keys_of(presorted, aggregate, clauses))
+	keys = keys_of(presorted, aggregate, clauses);
+	if (list_length(keys) != count_columns(aggregate, clauses))
+		return false;
+	foreach(cell, keys)
 	{
 		const PathKey *key = lfirst_node(PathKey, cell);
 
@@ -382,12 +401,19 @@ gpusort_number_aggregates(const PlannerInfo *root, const PathTarget *target, Lis
 	preprocess_aggrefs(alone, (Node *) having);
 }
 
-/* Returns true if an Agg of a query computes aggregates: that of DISTINCT, say, has them from below. */
+/*
+ * Returns true if an Agg of a query computes its aggregates, of rows or of what a partial Agg below a Gather gives:
+ * that of DISTINCT, say, has them from below.
+ */
 static bool
 computes_aggregates(PlannerInfo *root, const AggPath *agg)
 {
+	const Path *below = agg->subpath;
+
 	return list_member_ptr(root->upper_rels[UPPERREL_GROUP_AGG], agg->path.parent) &&
-		!DO_AGGSPLIT_SKIPFINAL(agg->aggsplit);
+		(agg->aggsplit == AGGSPLIT_SIMPLE ||
+		 (DO_AGGSPLIT_COMBINE(agg->aggsplit) && IsA(below, GatherPath) &&
+		  IsA(((const GatherPath *) below)->subpath, AggPath)));
 }
 
 /* Returns true if a path is a GpuSort, or in ranges a Sort in the place of one, or passes on what one sorts. */
@@ -427,8 +453,8 @@ settle_part(PlannerInfo *root, AggPath *agg)
 	GatherPath *gather = makeNode(GatherPath);
 	AggPath *part = makeNode(AggPath);
 
-	*gather = *castNode(GatherPath, agg->subpath);
-	*part = *castNode(AggPath, gather->subpath);
+	*gather = *(GatherPath *) agg->subpath;
+	*part = *(AggPath *) gather->subpath;
 	part->path.pathtarget = gather->path.pathtarget =
 		gpusort_partial_target(root, gpusort_calls_of(agg->path.pathtarget, agg->qual));
 	gather->subpath = &part->path;

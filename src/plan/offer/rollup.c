@@ -163,7 +163,7 @@ rollups_with_groups(const GroupingSetsPath *path)
 	return result;
 }
 
-/* Returns what is called, and else read, by total and having: Aggrefs, unless they read more of a row than these do. */
+/* Returns what total and having read: Aggrefs, and of rows what is not in these. */
 List *
 gpusort_calls_of(const PathTarget *total, List *having)
 {
