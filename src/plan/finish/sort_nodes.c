@@ -311,8 +311,8 @@ consider_others(const GpuSortPlanPlace *place, Plan *plan)
 }
 
 /* Tells a GpuSort what the window right above it makes of the order, if no path has shown them together. */
-void
-gpusort_sort_node_note_window(CustomScan *scan, const WindowAgg *window)
+static void
+note_window(CustomScan *scan, const WindowAgg *window)
 {
 	GpuSortPlanInfo info;
 
@@ -333,7 +333,7 @@ settle(const GpuSortPlanPlace *place, CustomScan *scan)
 	bool part = false;
 
 	if (is_sort && place->above != NULL && IsA(place->above, WindowAgg))
-		gpusort_sort_node_note_window(scan, (const WindowAgg *) place->above);
+		note_window(scan, (const WindowAgg *) place->above);
 	if (is_sort)
 		add_ingest(place, scan);
 	gpusort_plan_refer_to_child(scan);

@@ -13,7 +13,6 @@
 #include "plan/finish/place.h"
 
 extern void gpusort_sort_node_replace(GpuSortPlanPlace *place, Plan **link);
-extern void gpusort_sort_node_note_window(CustomScan *scan, const WindowAgg *window);
 extern void gpusort_merge_join_drop_material(MergeJoin *join);
 
 #endif /* GPUSORT_SORT_NODES_H */
