@@ -18,6 +18,8 @@
 
 #include <math.h>
 
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
 #include "facts/table_column.h"
 #include "keys/types.h"
 #include "miscadmin.h"
@@ -33,13 +35,17 @@
 #include "sort/cutoff.h"
 #include "sort/row.h"
 #include "utils/selfuncs.h"
+#include "utils/syscache.h"
 #include "utils/tuplesort.h"
 
 /* The settings at which the table of constants holds as it is. */
 #define DEFAULT_SETUP_COST 80.0
 #define DEFAULT_ROW_COST   0.03
 
-/* A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest. */
+/*
+ * A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest.  Where rows
+ * come by the page that takes no longer than the scan would for giving the row out, which counts as the input's.
+ */
 #define DROPPED_PART 0.55
 
 /* Bytes that a row in the heap of the first rows has more; where the heap does not fit, all rows are sorted. */
@@ -150,6 +156,72 @@ gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *ke
 	return false;
 }
 
+/*
+ * Returns true if the rows of a table's sequential scan come by the page (exec/page_source.c), and nothing is computed
+ * of them: these, expressions or targets, are columns.
+ */
+static bool
+scan_is_by_page(Oid table, List *exprs)
+{
+	HeapTuple class = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	bool is_heap = HeapTupleIsValid(class) && ((Form_pg_class) GETSTRUCT(class))->relam == HEAP_TABLE_AM_OID;
+	ListCell *cell;
+
+	if (HeapTupleIsValid(class))
+		ReleaseSysCache(class);
+	foreach(cell, exprs)
+	{
+		const Node *node = lfirst(cell);
+
+		if (IsA(node, TargetEntry))
+			node = (const Node *) ((const TargetEntry *) node)->expr;
+		while (IsA(node, RelabelType))
+			node = (const Node *) ((const RelabelType *) node)->arg;
+		if (!IsA(node, Var) || ((const Var *) node)->varattno <= 0)
+			return false;
+	}
+	return is_heap && gpusort_page_scan;
+}
+
+/* Returns true if all of a path's rows come by the page. */
+static bool
+path_is_by_page(PlannerInfo *root, const Path *path)
+{
+	List *exprs = path->pathtarget->exprs;
+	ListCell *cell;
+
+	if (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	else if (IsA(path, AppendPath))
+	{
+		foreach(cell, ((const AppendPath *) path)->subpaths)
+		{
+			if (!path_is_by_page(root, lfirst(cell)))
+				return false;
+		}
+		return true;
+	}
+	return path->pathtype == T_SeqScan && scan_is_by_page(planner_rt_fetch(path->parent->relid, root)->relid, exprs);
+}
+
+/* Returns true if all of a finished plan's rows come by the page. */
+static bool
+plan_is_by_page(List *rtable, const Plan *plan)
+{
+	ListCell *cell;
+
+	if (IsA(plan, Append))
+	{
+		foreach(cell, ((const Append *) plan)->appendplans)
+		{
+			if (!plan_is_by_page(rtable, lfirst(cell)))
+				return false;
+		}
+		return true;
+	}
+	return IsA(plan, SeqScan) && scan_is_by_page(rt_fetch(((const Scan *) plan)->scanrelid, rtable)->relid, plan->targetlist);
+}
+
 /* How many different values the first columns of pathkeys have. */
 static double
 estimate_groups(PlannerInfo *root, List *pathkeys, int columns, double rows)
@@ -252,6 +324,7 @@ gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *
 	GpuSortTime time = base_time(admission, input->pathtarget->width, in_order);
 	GpuSortKeyColumn key;
 
+	time.by_page = path_is_by_page(root, input);
 	if (admission->encodable < list_length(pathkeys))
 		time.compare = compare_time(rows, estimate_groups(root, pathkeys, admission->encodable, rows));
 	if (admission->partial_key && gpusort_path_key_column(root, linitial_node(PathKey, pathkeys), &key))
@@ -286,6 +359,7 @@ gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSor
 	double groups = 1;
 	double part = 1;
 
+	time.by_page = plan_is_by_page(rtable, child);
 	if (admission->verified)
 		time.compare = gpusort_constant(GPUSORT_TIME_VERIFY_ROW, false);
 	for (int i = 0; i < admission->encodable; i++)
@@ -364,8 +438,8 @@ gpusort_native_sort_time(double rows, int width, double first, double string_fac
 }
 
 /*
- * Returns what a sort of so many rows takes of which the first are asked for:
- * others are dropped while they are taken in.
+ * Returns what a sort of so many rows takes of which the first are asked for: others are dropped while they are taken
+ * in.
  */
 GpuSortTime
 gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
@@ -376,7 +450,7 @@ gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
 	if (first > rows / GPUSORT_ROWS_PER_WANTED)
 		return time;
 	taken = Min(first * (1 + log(rows / first)) / rows, 1);
-	time.ingest *= taken + DROPPED_PART * (1 - taken);
+	time.ingest *= taken + (time.by_page ? 0 : DROPPED_PART * (1 - taken));
 	time.order *= taken;
 	time.compare *= taken;
 	time.ties *= taken;

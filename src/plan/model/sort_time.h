@@ -26,6 +26,8 @@ typedef struct GpuSortTime
 	double compare; /* of rows that the keys do not tell apart, the reader's */
 	double ties;    /* of that: of different strings that are alike in the first level of a collation */
 
+	bool by_page; /* rows come by the page of a table, and the scan gives none out */
+
 	/* of the sort that PostgreSQL would do in its place */
 	double string_factor; /* its key takes so many times as long as a number */
 	bool in_order;        /* its rows are in order already */
