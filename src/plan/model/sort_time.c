@@ -126,7 +126,7 @@ base_time(const GpuSortAdmission *admission, int width, bool in_order)
 		.emit = emit * row_scale,
 		.string_factor = string_factor(admission->first),
 		.in_order = in_order,
-		.cuda = cuda,
+		.verified = admission->verified,
 	};
 
 	if (!admission->pool_mapped)
@@ -470,14 +470,17 @@ gpusort_native_sort_time(double rows, int width, double first, double string_fac
 }
 
 /*
- * Returns what a sort of so many rows takes of which the first are asked for: others are dropped while they are taken
- * in.
+ * Returns what a sort of so many rows takes a row of which the first are asked for, -1: all.  Others are not emitted,
+ * unless all are read to be verified, and where they are many they are dropped while they are taken in.
  */
 GpuSortTime
 gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
 {
 	double taken;
 
+	if (first < 0 || first >= rows || time.verified)
+		return time;
+	time.emit *= first / rows;
 	first = Max(first, 1);
 	if (first > rows / GPUSORT_ROWS_PER_WANTED)
 		return time;

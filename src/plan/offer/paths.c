@@ -430,7 +430,6 @@ gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *parti
 		path = make_parallel_path(root, rel, partial, pathkeys, input->rows, &time);
 	else
 		path = make_path(root, rel, input, pathkeys, input->rows, &time);
-	path->verified = admission.verified;
 	return &path->custom.path;
 }
 
