@@ -19,6 +19,9 @@
  */
 #define GPUSORT_MARGIN 1.2
 
+/* Estimated numbers of rows can be wrong by so much. */
+#define GPUSORT_GUESS 10.0
+
 typedef enum GpuSortNodeKind
 {
 	GPUSORT_NODE_HASH_GROUPS, /* by a hash table: groups, DISTINCT, set operations */

@@ -51,9 +51,6 @@
 /* Bytes that a row in the heap of the first rows has more; where the heap does not fit, all rows are sorted. */
 #define TOP_N_OVERHEAD 64.0
 
-/* Where rows are compared that are equal, there can be so many times as many of them as estimated. */
-#define MORE_ROWS 10.0
-
 /* Strings in the heap are compared without abbreviated keys: so much longer than where all rows are sorted. */
 #define TOP_N_STRING 1.25
 
@@ -310,8 +307,8 @@ key_groups(const SortKeys *keys, int columns)
 
 /*
  * What comparing takes per row where the key ends with column number i, of strings, for this part of the rows: strings
- * that are equal, and the columns behind of rows that are equal up to there.  There can be ten times as many rows of as
- * many groups.
+ * that are equal, and the columns behind of rows that are equal up to there.  There can be more rows than estimated, of
+ * as many groups.
  */
 static double
 end_time(const SortKeys *keys, int i, double part)
@@ -323,7 +320,7 @@ end_time(const SortKeys *keys, int i, double part)
 
 	for (int j = i + 1; j < keys->count; j++)
 		behind += string_factor(key_encoding(keys, j));
-	return part * (equal + (behind > 0 ? (1 + behind) * compare_time(MORE_ROWS * keys->rows, groups) : 0));
+	return part * (equal + (behind > 0 ? (1 + behind) * compare_time(GPUSORT_GUESS * keys->rows, groups) : 0));
 }
 
 /* What columns that are verified take per row, where these have keys: verifying and comparing. */
