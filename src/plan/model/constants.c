@@ -85,7 +85,6 @@ static const Constant constants[] = {
 	/* 2026-11-26-windows-host-2-cores.csv */
 	[GPUSORT_TIME_RUNNING_ROW] = {100},
 	/* 2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv */
-	[GPUSORT_TIME_APPEND_ROW] = {5},
 	[GPUSORT_TIME_MERGED_ROW] = {20},
 
 	/* 2026-11-24-scale-out-h100-16-cores.csv */

@@ -70,8 +70,7 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_WINDOW_ROW,
 	GPUSORT_TIME_NUMBERED_ROW, /* by row_number() or rank(), over a GpuSort */
 	GPUSORT_TIME_RUNNING_ROW,  /* by other functions that follow from the rows before, beside their transitions */
-	GPUSORT_TIME_APPEND_ROW,
-	GPUSORT_TIME_MERGED_ROW, /* by Merge Append */
+	GPUSORT_TIME_MERGED_ROW,   /* by Merge Append */
 
 	/* rows of shards */
 	GPUSORT_TIME_FETCHED_ROW,

@@ -122,8 +122,6 @@ gpusort_node_time(const GpuSortShape *shape)
 			return hash_join_time(shape);
 		case GPUSORT_NODE_MERGE_JOIN:
 			return merge_join_time(shape);
-		case GPUSORT_NODE_APPEND:
-			return shape->rows * TIME(APPEND_ROW);
 		case GPUSORT_NODE_MERGE_APPEND:
 			return shape->rows * TIME(MERGED_ROW);
 		case GPUSORT_NODE_GATHER:

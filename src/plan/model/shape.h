@@ -33,7 +33,6 @@ typedef enum GpuSortNodeKind
 	GPUSORT_NODE_RUNNING,   /* another whose functions follow from the rows before, of a GpuSort's */
 	GPUSORT_NODE_HASH_JOIN,
 	GPUSORT_NODE_MERGE_JOIN,
-	GPUSORT_NODE_APPEND,
 	GPUSORT_NODE_MERGE_APPEND,
 	GPUSORT_NODE_GATHER,
 	GPUSORT_NODE_GATHER_MERGE,

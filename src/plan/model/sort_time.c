@@ -51,9 +51,6 @@
 /* Bytes that a row in the heap of the first rows has more; where the heap does not fit, all rows are sorted. */
 #define TOP_N_OVERHEAD 64.0
 
-/* Strings in the heap are compared without abbreviated keys: so much longer than where all rows are sorted. */
-#define TOP_N_STRING 1.25
-
 /*
  * What comparing takes per row, where the encoded columns have so many different
  * values: as PostgreSQL's sort, for the rows that are equal in these.
@@ -430,8 +427,7 @@ top_n_time(double rows, double first, int width, double string_factor)
 		(rows <= 2 * first && rows * row_bytes <= memory))
 		return -1;
 	moves = first * (2 + log(rows / first)); /* the first rows, those that displace others, and out at the end */
-	return gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * rows *
-		(string_factor > 1 ? TOP_N_STRING * string_factor : 1) +
+	return gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * rows * string_factor +
 		gpusort_constant(GPUSORT_TIME_HEAP_LEVEL, false) * moves * log2(Max(first, 2));
 }
 

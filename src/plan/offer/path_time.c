@@ -599,7 +599,8 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 		time.before *= estimate->first / time.rows;
 		time.rows = estimate->first;
 	}
-	time.before += gpusort_rows_time(keys == NIL ? GPUSORT_NODE_APPEND : GPUSORT_NODE_MERGE_APPEND, time.rows);
+	if (keys != NIL)
+		time.before += gpusort_rows_time(GPUSORT_NODE_MERGE_APPEND, time.rows);
 	return time;
 }
 
