@@ -45,7 +45,7 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_GATHER_ROW,   /* through a worker's queue to the leader */
 	GPUSORT_TIME_MERGE_ROW,    /* the same, by Gather Merge */
 	GPUSORT_TIME_RANGES,       /* a process that reads ranges, before its first row and after its last */
-	GPUSORT_TIME_EXCHANGE_ROW, /* of a GATHER_ROW what is the leader's, where rows come by range; the rest processes share */
+	GPUSORT_TIME_EXCHANGE_ROW, /* of GATHER_ROW the leader's part, where rows come by range; the rest is shared */
 
 	/* rows and groups by hashing */
 	GPUSORT_TIME_HASH_ROW,

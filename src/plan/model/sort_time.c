@@ -43,8 +43,8 @@
 #define DEFAULT_ROW_COST   0.03
 
 /*
- * A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest.  Where rows
- * come by the page that takes no longer than the scan would for giving the row out, which counts as the input's.
+ * A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest.  Where
+ * rows come by the page that takes no longer than the scan would for giving the row out, which counts as the input's.
  */
 #define DROPPED_PART 0.55
 
@@ -213,7 +213,8 @@ plan_is_by_page(List *rtable, const Plan *plan)
 		}
 		return true;
 	}
-	return IsA(plan, SeqScan) && scan_is_by_page(rt_fetch(((const Scan *) plan)->scanrelid, rtable)->relid, plan->targetlist);
+	return IsA(plan, SeqScan) &&
+		scan_is_by_page(rt_fetch(((const Scan *) plan)->scanrelid, rtable)->relid, plan->targetlist);
 }
 
 /* What is sorted by: of a path, or, where sort is not NULL, of a finished plan; so many rows. */
