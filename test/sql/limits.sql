@@ -92,6 +92,7 @@ SET max_parallel_workers_per_gather = 0;
 SET work_mem = '64MB';
 SET plan_cache_mode = force_generic_plan;
 SET gpusort.engine = host;
+SET gpusort.page_scan = off; -- rows that come by the page are gpusort's
 SELECT is(gs.uses('SELECT * FROM gs.many ORDER BY k' || clause), uses, 'GpuSort of 200000 rows:' || clause || CASE WHEN uses THEN '' ELSE ' not' END)
 FROM (VALUES (' LIMIT 10', false), (' LIMIT 100', false), (' LIMIT 50000', true), (' LIMIT 150000', true), (' OFFSET 100000 LIMIT 10', true), (' OFFSET 10 LIMIT 10', false),
 	  (' FETCH FIRST 10 ROWS WITH TIES', true), (' LIMIT (SELECT 10)', true), (' LIMIT 10 OFFSET (SELECT 10)', true)) v (clause, uses);
@@ -99,6 +100,7 @@ SELECT is(gs.uses('SELECT * FROM (SELECT id, k FROM gs.many ORDER BY k, id OFFSE
 FROM (VALUES (' LIMIT 10', false), (' LIMIT 50000', true), (' WHERE id % 2 = 0 LIMIT 10', true)) v (clause, uses);
 SELECT is(gs.uses('SELECT id FROM (SELECT * FROM gs.many UNION ALL SELECT * FROM gs.many) s ORDER BY k' || clause), uses, 'of two tables' || clause)
 FROM (VALUES (' LIMIT 10', false), (' LIMIT 50000', true)) v (clause, uses);
+RESET gpusort.page_scan;
 RESET max_parallel_workers_per_gather;
 RESET work_mem;
 RESET plan_cache_mode;

@@ -69,7 +69,6 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 	GpuSortAdmission admission;
 	GpuSortTime time;
 	double first = -1;
-	double emitted;
 	double ours;
 	double native;
 
@@ -86,17 +85,14 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 		first = gpusort_limit_rows(place->limit->limitCount, place->limit->limitOffset, rows, &known);
 	}
 	time = gpusort_node_sort_time(place->finish->stmt->rtable, sort, rows, &admission);
+	time = gpusort_sort_time_of_first(time, rows, first);
 	native =
 		gpusort_native_sort_time(sort->plan.plan_rows, sort->plan.plan_width, first, time.string_factor, time.in_order);
 	if (ingest_processes > 1)
 		native = native * gpusort_crowd(ingest_processes - 1) +
 			(first < 0 ? rows : Min(first, rows)) * gpusort_constant(GPUSORT_TIME_MERGE_ROW, false);
-	emitted = first < 0 || admission.verified ? rows : Min(first, rows); /* all are read, to be verified */
-	if (emitted < rows)
-		time = gpusort_sort_time_of_first(time, rows, emitted);
 	ours = (time.setup + time.order * rows) * place->processes +
-		(time.ingest / ingest_processes * gpusort_crowd(ingest_processes - 1) + time.compare) * rows +
-		time.emit * emitted;
+		(time.ingest / ingest_processes * gpusort_crowd(ingest_processes - 1) + time.compare + time.emit) * rows;
 	if (gpusort_force || gpusort_saves_enough(ours, ours, native, true))
 	{
 		gpusort_estimate_add(0, native - ours);
@@ -105,7 +101,8 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 	if (place->finish->decisions != NULL)
 		*why_not = psprintf("it would take %.2f ms, PostgreSQL's sort %.2f ms%s (of the sort alone; "
 							"it is used where %.1f times its time and %.2f ms are less)%s",
-							ours / 1e6, native / 1e6, emitted < rows ? " for the rows that LIMIT asks for" : "",
+							ours / 1e6, native / 1e6,
+							first >= 0 && first < rows && !time.verified ? " for the rows that LIMIT asks for" : "",
 							GPUSORT_MARGIN, gpusort_least_gain(true) / 1e6,
 							time.ties * rows <= ours / 2 ? ""
 								: admission.first == GPUSORT_ENCODE_ABBREVIATION

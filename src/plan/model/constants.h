@@ -45,15 +45,13 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_GATHER_ROW,   /* through a worker's queue to the leader */
 	GPUSORT_TIME_MERGE_ROW,    /* the same, by Gather Merge */
 	GPUSORT_TIME_RANGES,       /* a process that reads ranges, before its first row and after its last */
-	GPUSORT_TIME_EXCHANGE_ROW, /* in the leader */
-	GPUSORT_TIME_EXCHANGE_PUT, /* in the process that makes the row */
+	GPUSORT_TIME_EXCHANGE_ROW, /* of GATHER_ROW the leader's part, where rows come by range; the rest is shared */
 
 	/* rows and groups by hashing */
 	GPUSORT_TIME_HASH_ROW,
 	GPUSORT_TIME_HASH_GROUP,
-	GPUSORT_TIME_HASH_GROUP_BYTE,
+	GPUSORT_TIME_HASH_BYTE, /* of a group in the table, or of a row that is written and read */
 	GPUSORT_TIME_HASH_SPILL_ROW,
-	GPUSORT_TIME_HASH_SPILL_BYTE,
 	GPUSORT_TIME_BUILD_ROW,
 	GPUSORT_TIME_BUILD_BYTE,
 	GPUSORT_TIME_PROBE_ROW,
@@ -61,22 +59,18 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_CACHE_MISS,     /* at most */
 
 	/* over rows in order, or any rows */
-	GPUSORT_TIME_TRANSITION,       /* of an aggregate whose state is a value */
-	GPUSORT_TIME_TRANSITION_STATE, /* or has memory of its own */
+	GPUSORT_TIME_TRANSITION,       /* of an aggregate whose state is a value; for a group the same once more */
+	GPUSORT_TIME_TRANSITION_STATE, /* or has memory of its own; for a group twice: it is made, and finished */
 	GPUSORT_TIME_TRANSITION_SORT,  /* with DISTINCT or ORDER BY: the rows of each group are sorted */
-	GPUSORT_TIME_GROUP,
-	GPUSORT_TIME_GROUP_STATE,
-	GPUSORT_TIME_SORTED_ROW, /* grouped */
+	GPUSORT_TIME_SORTED_ROW,       /* grouped */
 	GPUSORT_TIME_SORTED_GROUP,
 	GPUSORT_TIME_UNIQUE_ROW,
-	GPUSORT_TIME_SETOP_ROW,
-	GPUSORT_TIME_MERGE_JOIN_ROW, /* of either side */
+	GPUSORT_TIME_MERGE_JOIN_ROW, /* of either side, there or of INTERSECT and EXCEPT */
 	GPUSORT_TIME_JOINED_ROW,
 	GPUSORT_TIME_WINDOW_ROW,
 	GPUSORT_TIME_NUMBERED_ROW, /* by row_number() or rank(), over a GpuSort */
 	GPUSORT_TIME_RUNNING_ROW,  /* by other functions that follow from the rows before, beside their transitions */
-	GPUSORT_TIME_APPEND_ROW,
-	GPUSORT_TIME_MERGED_ROW, /* by Merge Append */
+	GPUSORT_TIME_MERGED_ROW,   /* by Merge Append */
 
 	/* rows of shards */
 	GPUSORT_TIME_FETCHED_ROW,

@@ -21,9 +21,6 @@
 #include "utils/lsyscache.h"
 #include "utils/spccache.h"
 
-/* Values that do not fit a register, numerics say, take so many times as long at least: they are copied, too. */
-#define BY_REFERENCE 2
-
 /* How many sorts of numbers in no order take as long as that of an aggregate's rows, which come as input gives them. */
 static double
 sort_weight(PlannerInfo *root, const Aggref *aggregate, const Path *input)
@@ -37,8 +34,9 @@ sort_weight(PlannerInfo *root, const Aggref *aggregate, const Path *input)
 		return 1;
 	key = linitial_node(PathKey, keys);
 	factor = gpusort_string_factor(key);
+	/* Values that do not fit a register, numerics say, are copied, too. */
 	if (!get_typbyval(exprType(get_sortgroupclause_expr(linitial(clauses), aggregate->args))))
-		factor = Max(factor, BY_REFERENCE);
+		factor = Max(factor, gpusort_constant(GPUSORT_TIME_STRING, false));
 	return factor *
 		(input != NULL && gpusort_path_is_in_order(root, input, key) ? gpusort_constant(GPUSORT_TIME_IN_ORDER, false) : 1);
 }

@@ -48,7 +48,7 @@ transition_time(const GpuSortAggregates *aggregates)
 static double
 group_time(const GpuSortAggregates *aggregates)
 {
-	return aggregates->values * TIME(GROUP) + aggregates->states * TIME(GROUP_STATE);
+	return aggregates->values * TIME(TRANSITION) + aggregates->states * 2 * TIME(TRANSITION_STATE);
 }
 
 static double
@@ -58,10 +58,10 @@ hash_groups_time(const GpuSortShape *shape)
 	double kept = shape->memory > 0 ? Min(bytes, shape->memory) : bytes;
 	double others = shape->rows * (1 - shape->frequent);
 	double time = shape->rows * (TIME(HASH_ROW) + transition_time(&shape->aggregates)) + others * cache_miss(kept) +
-		shape->groups * (TIME(HASH_GROUP) + group_time(&shape->aggregates)) + kept * TIME(HASH_GROUP_BYTE);
+		shape->groups * (TIME(HASH_GROUP) + group_time(&shape->aggregates)) + kept * TIME(HASH_BYTE);
 
 	if (bytes > kept)
-		time += others * (1 - kept / bytes) * (TIME(HASH_SPILL_ROW) + TIME(HASH_SPILL_BYTE) * shape->width);
+		time += others * (1 - kept / bytes) * (TIME(HASH_SPILL_ROW) + TIME(HASH_BYTE) * shape->width);
 	return time;
 }
 
@@ -82,7 +82,7 @@ hash_join_time(const GpuSortShape *shape)
 	if (batches > 1)
 		time += (1 - 1 / batches) *
 			((shape->inner_rows + shape->rows) * TIME(HASH_SPILL_ROW) +
-			 TIME(HASH_SPILL_BYTE) * (shape->inner_rows * width + shape->rows * shape->width));
+			 TIME(HASH_BYTE) * (shape->inner_rows * width + shape->rows * shape->width));
 	return time;
 }
 
@@ -110,7 +110,7 @@ gpusort_node_time(const GpuSortShape *shape)
 		case GPUSORT_NODE_UNIQUE:
 			return shape->rows * TIME(UNIQUE_ROW);
 		case GPUSORT_NODE_SETOP:
-			return (shape->rows + shape->inner_rows) * TIME(SETOP_ROW);
+			return (shape->rows + shape->inner_rows) * TIME(MERGE_JOIN_ROW);
 		case GPUSORT_NODE_WINDOW:
 			return shape->rows * TIME(WINDOW_ROW);
 		case GPUSORT_NODE_NUMBERING:
@@ -122,8 +122,6 @@ gpusort_node_time(const GpuSortShape *shape)
 			return hash_join_time(shape);
 		case GPUSORT_NODE_MERGE_JOIN:
 			return merge_join_time(shape);
-		case GPUSORT_NODE_APPEND:
-			return shape->rows * TIME(APPEND_ROW);
 		case GPUSORT_NODE_MERGE_APPEND:
 			return shape->rows * TIME(MERGED_ROW);
 		case GPUSORT_NODE_GATHER:
@@ -180,7 +178,7 @@ double
 gpusort_time_in_ranges(double above, double rows, double processes)
 {
 	return gpusort_ranges_time() * processes + above / Max(processes * PROCESS_GAIN, 1) +
-		rows * (TIME(EXCHANGE_ROW) + TIME(EXCHANGE_PUT) / processes);
+		rows * (TIME(EXCHANGE_ROW) + (TIME(GATHER_ROW) - TIME(EXCHANGE_ROW)) / processes);
 }
 
 /*

@@ -19,6 +19,9 @@
  */
 #define GPUSORT_MARGIN 1.2
 
+/* Estimated numbers of rows can be wrong by so much. */
+#define GPUSORT_GUESS 10.0
+
 typedef enum GpuSortNodeKind
 {
 	GPUSORT_NODE_HASH_GROUPS, /* by a hash table: groups, DISTINCT, set operations */
@@ -30,7 +33,6 @@ typedef enum GpuSortNodeKind
 	GPUSORT_NODE_RUNNING,   /* another whose functions follow from the rows before, of a GpuSort's */
 	GPUSORT_NODE_HASH_JOIN,
 	GPUSORT_NODE_MERGE_JOIN,
-	GPUSORT_NODE_APPEND,
 	GPUSORT_NODE_MERGE_APPEND,
 	GPUSORT_NODE_GATHER,
 	GPUSORT_NODE_GATHER_MERGE,

@@ -18,6 +18,8 @@
 
 #include <math.h>
 
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
 #include "facts/table_column.h"
 #include "keys/types.h"
 #include "miscadmin.h"
@@ -33,23 +35,21 @@
 #include "sort/cutoff.h"
 #include "sort/row.h"
 #include "utils/selfuncs.h"
+#include "utils/syscache.h"
 #include "utils/tuplesort.h"
 
 /* The settings at which the table of constants holds as it is. */
 #define DEFAULT_SETUP_COST 80.0
 #define DEFAULT_ROW_COST   0.03
 
-/* A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest. */
+/*
+ * A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest.  Where
+ * rows come by the page that takes no longer than the scan would for giving the row out, which counts as the input's.
+ */
 #define DROPPED_PART 0.55
 
 /* Bytes that a row in the heap of the first rows has more; where the heap does not fit, all rows are sorted. */
 #define TOP_N_OVERHEAD 64.0
-
-/* Where rows are compared that are equal, there can be so many times as many of them as estimated. */
-#define MORE_ROWS 10.0
-
-/* Strings in the heap are compared without abbreviated keys: so much longer than where all rows are sorted. */
-#define TOP_N_STRING 1.25
 
 /*
  * What comparing takes per row, where the encoded columns have so many different
@@ -120,7 +120,7 @@ base_time(const GpuSortAdmission *admission, int width, bool in_order)
 		.emit = emit * row_scale,
 		.string_factor = string_factor(admission->first),
 		.in_order = in_order,
-		.cuda = cuda,
+		.verified = admission->verified,
 	};
 
 	if (!admission->pool_mapped)
@@ -150,48 +150,106 @@ gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *ke
 	return false;
 }
 
-/* How many different values the first columns of pathkeys have. */
-static double
-estimate_groups(PlannerInfo *root, List *pathkeys, int columns, double rows)
-{
-	List *exprs = NIL;
-
-	for (int i = 0; i < columns; i++)
-	{
-		const EquivalenceClass *eclass = list_nth_node(PathKey, pathkeys, i)->pk_eclass;
-		Expr *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
-
-		/* Columns of set operations have no statistics: the guess that cost_incremental_sort makes. */
-		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
-			return DEFAULT_NUM_DISTINCT;
-		exprs = lappend(exprs, expr);
-	}
-	return estimate_num_groups(root, exprs, rows, NULL, NULL);
-}
-
 /*
- * What comparing takes per row where the key ends with a column of strings for this part of the rows, which are equal
- * up to there in so many groups: strings, and what is behind, so much longer than a number; 0: nothing.  There can be
- * ten times as many rows of as many groups.
+ * Returns true if the rows of a table's sequential scan come by the page (exec/page_source.c), and nothing is computed
+ * of them: these, expressions or targets, are columns.
  */
-static double
-end_time(double part, double rows, double groups, double behind)
+static bool
+scan_is_by_page(Oid table, List *exprs)
 {
-	double equal = gpusort_constant(GPUSORT_TIME_COMPARISON, false) * gpusort_constant(GPUSORT_TIME_STRING, false) *
-		Max(1 - groups / rows, 0);
+	HeapTuple class = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	bool is_heap = HeapTupleIsValid(class) && ((Form_pg_class) GETSTRUCT(class))->relam == HEAP_TABLE_AM_OID;
+	ListCell *cell;
 
-	return part * (equal + (behind > 0 ? (1 + behind) * compare_time(MORE_ROWS * rows, groups) : 0));
+	if (HeapTupleIsValid(class))
+		ReleaseSysCache(class);
+	foreach(cell, exprs)
+	{
+		const Node *node = lfirst(cell);
+
+		if (IsA(node, TargetEntry))
+			node = (const Node *) ((const TargetEntry *) node)->expr;
+		while (IsA(node, RelabelType))
+			node = (const Node *) ((const RelabelType *) node)->arg;
+		if (!IsA(node, Var) || ((const Var *) node)->varattno <= 0)
+			return false;
+	}
+	return is_heap && gpusort_page_scan;
 }
 
-/* How many times as long as a number a path's keys from i on take, one after the other; 0: there is none. */
-static double
-keys_from(List *pathkeys, int i)
+/* Returns true if all of a path's rows come by the page. */
+static bool
+path_is_by_page(PlannerInfo *root, const Path *path)
 {
-	double factor = 0;
+	List *exprs = path->pathtarget->exprs;
+	ListCell *cell;
 
-	for (; i < list_length(pathkeys); i++)
-		factor += gpusort_string_factor(list_nth_node(PathKey, pathkeys, i));
-	return factor;
+	if (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	else if (IsA(path, AppendPath))
+	{
+		foreach(cell, ((const AppendPath *) path)->subpaths)
+		{
+			if (!path_is_by_page(root, lfirst(cell)))
+				return false;
+		}
+		return true;
+	}
+	return path->pathtype == T_SeqScan && scan_is_by_page(planner_rt_fetch(path->parent->relid, root)->relid, exprs);
+}
+
+/* Returns true if all of a finished plan's rows come by the page. */
+static bool
+plan_is_by_page(List *rtable, const Plan *plan)
+{
+	ListCell *cell;
+
+	if (IsA(plan, Append))
+	{
+		foreach(cell, ((const Append *) plan)->appendplans)
+		{
+			if (!plan_is_by_page(rtable, lfirst(cell)))
+				return false;
+		}
+		return true;
+	}
+	return IsA(plan, SeqScan) &&
+		scan_is_by_page(rt_fetch(((const Scan *) plan)->scanrelid, rtable)->relid, plan->targetlist);
+}
+
+/* What is sorted by: of a path, or, where sort is not NULL, of a finished plan; so many rows. */
+typedef struct SortKeys
+{
+	int count;
+	double rows;
+
+	PlannerInfo *root;
+	List *pathkeys;
+
+	List *rtable;
+	const Sort *sort;
+} SortKeys;
+
+static GpuSortEncoding
+key_encoding(const SortKeys *keys, int i)
+{
+	const Sort *sort = keys->sort;
+	const char *why_not;
+	bool descending;
+
+	if (sort == NULL)
+		return path_key_encoding(list_nth_node(PathKey, keys->pathkeys, i));
+	return gpusort_operator_encoding(sort->sortOperators[i], gpusort_sort_value_type(sort, i), sort->collations[i],
+									 &descending, &why_not);
+}
+
+/* Finds the table's column that a key has its values from; false if it is none. */
+static bool
+find_key_column(const SortKeys *keys, int i, GpuSortKeyColumn *found)
+{
+	return keys->sort != NULL
+		? gpusort_sort_key_column(keys->rtable, keys->sort, i, found)
+		: gpusort_path_key_column(keys->root, list_nth_node(PathKey, keys->pathkeys, i), found);
 }
 
 /* Returns true if a path's key is partial, as gpusort_key_is_partial has it. */
@@ -204,39 +262,116 @@ path_key_is_partial(const PathKey *key)
 								  key->pk_eclass->ec_collation);
 }
 
+/* How many different values the first columns of a path's keys have. */
+static double
+path_groups(const SortKeys *keys, int columns)
+{
+	List *exprs = NIL;
+
+	for (int i = 0; i < columns; i++)
+	{
+		const EquivalenceClass *eclass = list_nth_node(PathKey, keys->pathkeys, i)->pk_eclass;
+		Expr *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
+
+		/* Columns of set operations have no statistics: the guess that cost_incremental_sort makes. */
+		if (bms_is_member(0, pull_varnos(keys->root, (Node *) expr)))
+			return DEFAULT_NUM_DISTINCT;
+		exprs = lappend(exprs, expr);
+	}
+	return estimate_num_groups(keys->root, exprs, keys->rows, NULL, NULL);
+}
+
+/* The same of a finished plan's, as far as statistics say. */
+static double
+node_groups(const SortKeys *keys, int columns)
+{
+	double groups = 1;
+
+	for (int i = 0; i < columns; i++)
+	{
+		GpuSortKeyColumn key;
+
+		if (find_key_column(keys, i, &key) && !key.column.one_of_several)
+			groups = Min(groups * gpusort_column_groups(&key.column, keys->rows), keys->rows);
+	}
+	return groups;
+}
+
+static double
+key_groups(const SortKeys *keys, int columns)
+{
+	return keys->sort != NULL ? node_groups(keys, columns) : path_groups(keys, columns);
+}
+
 /*
- * What comparing takes per row, of so many, where a first key that is partial is a table's column and
- * its values tie though they differ: the part of PostgreSQL's comparisons.
+ * What comparing takes per row where the key ends with column number i, of strings, for this part of the rows: strings
+ * that are equal, and the columns behind of rows that are equal up to there.  There can be more rows than estimated, of
+ * as many groups.
  */
 static double
-tie_time(const GpuSortKeyColumn *first, double rows)
+end_time(const SortKeys *keys, int i, double part)
 {
-	return gpusort_column_tied_part(first, rows) * compare_time(rows, 1) * string_factor(first->encoding);
+	const double groups = key_groups(keys, i + 1);
+	double equal = gpusort_constant(GPUSORT_TIME_COMPARISON, false) * gpusort_constant(GPUSORT_TIME_STRING, false) *
+		Max(1 - groups / keys->rows, 0);
+	double behind = 0;
+
+	for (int j = i + 1; j < keys->count; j++)
+		behind += string_factor(key_encoding(keys, j));
+	return part * (equal + (behind > 0 ? (1 + behind) * compare_time(GPUSORT_GUESS * keys->rows, groups) : 0));
 }
 
 /* What columns that are verified take per row, where these have keys: verifying and comparing. */
 static double
-path_verified_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
+verified_time(const SortKeys *keys, int columns)
 {
 	double time = gpusort_constant(GPUSORT_TIME_VERIFY_ROW, false);
 	double part = 1;
 
 	for (int i = 0; i < columns && part > 0; i++)
 	{
-		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
 		GpuSortKeyColumn key;
-		double ends;
+		double ends = 0;
 
 		/* Of what is no table's column nothing is known: processes that share ranges do without ranks then. */
-		if (gpusort_path_key_column(root, pathkey, &key))
+		if (find_key_column(keys, i, &key))
 			ends = part * gpusort_column_ends_part(&key);
-		else
-			ends = path_key_is_partial(pathkey) ? part : 0;
-		if (ends <= 0)
-			continue;
-		time += end_time(ends, rows, estimate_groups(root, pathkeys, i + 1, rows), keys_from(pathkeys, i + 1));
+		else if (keys->sort == NULL && path_key_is_partial(list_nth_node(PathKey, keys->pathkeys, i)))
+			ends = part;
+		if (ends > 0)
+			time += end_time(keys, i, ends);
 		part -= ends;
 	}
+	return time;
+}
+
+/*
+ * What comparing takes per row where a first key that is partial is a table's column and
+ * its values tie though they differ: the part of PostgreSQL's comparisons.
+ */
+static double
+tie_time(const SortKeys *keys)
+{
+	GpuSortKeyColumn first;
+
+	if (!find_key_column(keys, 0, &first))
+		return 0;
+	return gpusort_column_tied_part(&first, keys->rows) * compare_time(keys->rows, 1) * string_factor(first.encoding);
+}
+
+/* What a sort by these keys takes over its input, of rows of so many bytes. */
+static GpuSortTime
+sort_time(const SortKeys *keys, const GpuSortAdmission *admission, int width, bool in_order, bool by_page)
+{
+	GpuSortTime time = base_time(admission, width, in_order);
+
+	time.by_page = by_page;
+	if (admission->encodable < keys->count)
+		time.compare = compare_time(keys->rows, key_groups(keys, admission->encodable));
+	if (admission->partial_key)
+		time.compare += time.ties = tie_time(keys);
+	if (admission->verified)
+		time.compare += verified_time(keys, admission->encodable);
 	return time;
 }
 
@@ -248,17 +383,11 @@ GpuSortTime
 gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys,
 					   const GpuSortAdmission *admission)
 {
-	bool in_order = gpusort_path_is_in_order(root, input, linitial_node(PathKey, pathkeys));
-	GpuSortTime time = base_time(admission, input->pathtarget->width, in_order);
-	GpuSortKeyColumn key;
+	const SortKeys keys = {.count = list_length(pathkeys), .rows = rows, .root = root, .pathkeys = pathkeys};
 
-	if (admission->encodable < list_length(pathkeys))
-		time.compare = compare_time(rows, estimate_groups(root, pathkeys, admission->encodable, rows));
-	if (admission->partial_key && gpusort_path_key_column(root, linitial_node(PathKey, pathkeys), &key))
-		time.compare += time.ties = tie_time(&key, rows);
-	if (admission->verified)
-		time.compare += path_verified_time(root, pathkeys, admission->encodable, rows);
-	return time;
+	return sort_time(&keys, admission, input->pathtarget->width,
+					 gpusort_path_is_in_order(root, input, linitial_node(PathKey, pathkeys)),
+					 path_is_by_page(root, input));
 }
 
 /*
@@ -281,38 +410,10 @@ sort_is_in_order(List *rtable, const Sort *sort, bool descending)
 GpuSortTime
 gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSortAdmission *admission)
 {
-	const Plan *child = outerPlan(sort);
-	GpuSortTime time = base_time(admission, child->plan_width, sort_is_in_order(rtable, sort, admission->descending));
-	double groups = 1;
-	double part = 1;
+	const SortKeys keys = {.count = sort->numCols, .rows = rows, .rtable = rtable, .sort = sort};
 
-	if (admission->verified)
-		time.compare = gpusort_constant(GPUSORT_TIME_VERIFY_ROW, false);
-	for (int i = 0; i < admission->encodable; i++)
-	{
-		GpuSortKeyColumn key;
-		double ends;
-
-		if (!gpusort_sort_key_column(rtable, sort, i, &key))
-			continue;
-		if (!key.column.one_of_several)
-			groups = Min(groups * gpusort_column_groups(&key.column, rows), rows);
-		if (i == 0 && admission->partial_key)
-			time.compare += time.ties = tie_time(&key, rows);
-		ends = admission->verified ? part * gpusort_column_ends_part(&key) : 0;
-		if (ends > 0)
-		{
-			double behind = 0;
-
-			for (int j = i + 1; j < sort->numCols; j++)
-				behind += gpusort_sort_key_column(rtable, sort, j, &key) ? string_factor(key.encoding) : 1;
-			time.compare += end_time(ends, rows, groups, behind);
-		}
-		part -= ends;
-	}
-	if (admission->encodable < sort->numCols)
-		time.compare += compare_time(rows, groups);
-	return time;
+	return sort_time(&keys, admission, outerPlan(sort)->plan_width,
+					 sort_is_in_order(rtable, sort, admission->descending), plan_is_by_page(rtable, outerPlan(sort)));
 }
 
 /* PostgreSQL's sort of the first rows, in a heap; -1 if it would sort all rows. */
@@ -327,8 +428,7 @@ top_n_time(double rows, double first, int width, double string_factor)
 		(rows <= 2 * first && rows * row_bytes <= memory))
 		return -1;
 	moves = first * (2 + log(rows / first)); /* the first rows, those that displace others, and out at the end */
-	return gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * rows *
-		(string_factor > 1 ? TOP_N_STRING * string_factor : 1) +
+	return gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * rows * string_factor +
 		gpusort_constant(GPUSORT_TIME_HEAP_LEVEL, false) * moves * log2(Max(first, 2));
 }
 
@@ -364,19 +464,22 @@ gpusort_native_sort_time(double rows, int width, double first, double string_fac
 }
 
 /*
- * Returns what a sort of so many rows takes of which the first are asked for:
- * others are dropped while they are taken in.
+ * Returns what a sort of so many rows takes a row of which the first are asked for, -1: all.  Others are not emitted,
+ * unless all are read to be verified, and where they are many they are dropped while they are taken in.
  */
 GpuSortTime
 gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
 {
 	double taken;
 
+	if (first < 0 || first >= rows || time.verified)
+		return time;
+	time.emit *= first / rows;
 	first = Max(first, 1);
 	if (first > rows / GPUSORT_ROWS_PER_WANTED)
 		return time;
 	taken = Min(first * (1 + log(rows / first)) / rows, 1);
-	time.ingest *= taken + DROPPED_PART * (1 - taken);
+	time.ingest *= taken + (time.by_page ? 0 : DROPPED_PART * (1 - taken));
 	time.order *= taken;
 	time.compare *= taken;
 	time.ties *= taken;

@@ -26,11 +26,12 @@ typedef struct GpuSortTime
 	double compare; /* of rows that the keys do not tell apart, the reader's */
 	double ties;    /* of that: of different strings that are alike in the first level of a collation */
 
+	bool verified; /* all rows are read, to be verified, before the first is emitted */
+	bool by_page;  /* rows come by the page of a table, and the scan gives none out */
+
 	/* of the sort that PostgreSQL would do in its place */
 	double string_factor; /* its key takes so many times as long as a number */
 	bool in_order;        /* its rows are in order already */
-
-	bool cuda; /* a GPU sorts */
 } GpuSortTime;
 
 extern GpuSortTime gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys,

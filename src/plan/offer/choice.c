@@ -24,9 +24,6 @@
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
 
-/* Estimated numbers of rows can be wrong by so much. */
-#define GUESS 10.0
-
 /* So many times as long as estimated can it take to read a table again. */
 #define GUESS_CACHED 2.0
 
@@ -190,7 +187,7 @@ static bool
 may_read_again(const GpuSortChoice *choice, const Path *ours, const Path *other)
 {
 	const GpuSortPathPlace *place = choice->place;
-	const GpuSortGuess slow_input = {.groups = 1, .input = reads_cached_table(choice) ? GUESS_CACHED : GUESS};
+	const GpuSortGuess slow_input = {.groups = 1, .input = reads_cached_table(choice) ? GUESS_CACHED : GPUSORT_GUESS};
 
 	return !gpusort_path_reads_again(ours) ||
 		gpusort_path_time(place->root, ours, place->first, &slow_input) <=
@@ -209,17 +206,17 @@ is_safe(const GpuSortChoice *choice, const Path *ours)
 		const Relids one = join->outerjoinpath->parent->relids;
 		const GpuSortGuess guesses[] = {
 			{1, join->path.parent, one, 1, 1},
-			{1, join->path.parent, one, GUESS, 1},
-			{1, join->path.parent, one, 1, GUESS},
-			{1, join->path.parent, one, 1 / GUESS, 1},
-			{1, join->path.parent, one, 1, 1 / GUESS},
+			{1, join->path.parent, one, GPUSORT_GUESS, 1},
+			{1, join->path.parent, one, 1, GPUSORT_GUESS},
+			{1, join->path.parent, one, 1 / GPUSORT_GUESS, 1},
+			{1, join->path.parent, one, 1, 1 / GPUSORT_GUESS},
 		};
 
 		return worst_is_no_worse(choice, ours, guesses, lengthof(guesses));
 	}
 	if (groups(native))
 	{
-		const GpuSortGuess guesses[] = {{.groups = 1}, {.groups = GUESS}, {.groups = 1 / GUESS}};
+		const GpuSortGuess guesses[] = {{.groups = 1}, {.groups = GPUSORT_GUESS}, {.groups = 1 / GPUSORT_GUESS}};
 
 		return worst_is_no_worse(choice, ours, guesses, lengthof(guesses)) &&
 			may_read_again(choice, ours, native);

@@ -103,35 +103,45 @@ move_init_plans(PlannerInfo *root, PlannerInfo *subroot)
 
 /*
  * Returns the partial path whose rows a GpuSort takes in, in each process: its own, or that of a Gather of
- * PostgreSQL's right below it.
+ * PostgreSQL's below it, without what is computed above the Gather.
  */
 static Path *
-partial_input(PlannerInfo *root, const GpuSortPath *sort)
+gathered_path(const GpuSortPath *sort)
 {
 	Path *input = (Path *) sort->input;
 
 	if (sort->gathered)
 		return input;
 	if (IsA(input, ProjectionPath))
-		return (Path *) create_projection_path(
-			root, input->parent, ((GatherPath *) ((ProjectionPath *) input)->subpath)->subpath, input->pathtarget);
+		input = ((ProjectionPath *) input)->subpath;
 	return castNode(GatherPath, input)->subpath;
+}
+
+/* Returns the same with what is computed above the Gather. */
+static Path *
+partial_input(PlannerInfo *root, const GpuSortPath *sort)
+{
+	Path *partial = gathered_path(sort);
+
+	if (sort->gathered || !IsA(sort->input, ProjectionPath))
+		return partial;
+	return (Path *) create_projection_path(root, sort->input->parent, partial, sort->input->pathtarget);
 }
 
 /* Finds how many workers the sorts below a path have. */
 static void
-find_workers(PlannerInfo *root, const Path *path, int *workers)
+find_workers(const Path *path, int *workers)
 {
 	GpuSortPathChildren children = gpusort_path_children((Path *) path);
 
 	if (gpusort_path_is_sort(path) && ((const GpuSortPath *) path)->by_range)
-		find_workers(root, gpusort_path_input(path), workers);
+		find_workers(gpusort_path_input(path), workers);
 	else if (gpusort_path_is_sort(path))
-		*workers = Max(*workers, partial_input(root, (const GpuSortPath *) path)->parallel_workers);
+		*workers = Max(*workers, gathered_path((const GpuSortPath *) path)->parallel_workers);
 	for (int i = 0; i < 2; i++)
 	{
 		if (children.links[i] != NULL)
-			find_workers(IsA(path, SubqueryScanPath) ? path->parent->subroot : root, *children.links[i], workers);
+			find_workers(*children.links[i], workers);
 	}
 }
 
@@ -196,7 +206,7 @@ sharing_of(PlannerInfo *root, const Path *path)
 {
 	Sharing sharing = {.root = root};
 
-	find_workers(root, path, &sharing.workers);
+	find_workers(path, &sharing.workers);
 	sharing.processes = gpusort_plan_processes(sharing.workers);
 	return sharing;
 }

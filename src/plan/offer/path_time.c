@@ -188,7 +188,7 @@ percentiles_time(const GpuSortPath *sort, GpuSortParts input, int halvings)
 {
 	/* Each row that is asked for comes with up to so many behind it, a chunk of them. */
 	input.before += halvings * log2(Max(input.rows, 2)) * Min(input.rows, 400000) * sort->time.emit;
-	if (sort->time.compare > 0 || sort->verified)
+	if (sort->time.compare > 0 || sort->time.verified)
 		input.before += 2 * input.above;
 	return (GpuSortParts){.rows = 1, .before = input.before, .processes = 1};
 }
@@ -560,9 +560,8 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	bool gathered = path->gathered;
 	const Path *input = estimate->note ? input_in_plan(estimate, path, &gathered) : path->input;
 	GpuSortParts time = sorted_time(estimate, input, path->custom.path.pathkeys);
-	GpuSortTime sort = path->time;
 	double rows = path->custom.path.rows;
-	double first = path->verified || estimate->first < 0 ? rows : Min(estimate->first, rows);
+	const GpuSortTime sort = gpusort_sort_time_of_first(path->time, rows, estimate->first);
 	GpuSortParts sorted = {.rows = rows, .processes = 1};
 	GpuSortParts by_range;
 	double time_by_range;
@@ -572,8 +571,6 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 		return shared_sort_time(path, &time);
 	by_range = native_sort_time(estimate, &path->custom.path, input, time, 0);
 	time_by_range = gpusort_parts_total(&by_range);
-	if (estimate->first >= 0 && !path->verified)
-		sort = gpusort_sort_time_of_first(sort, rows, first);
 	sorted.before = gpusort_parts_total(&time) + sort.ingest * time.rows;
 	if (gathered)
 	{
@@ -581,7 +578,7 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 		sorted.before = sorted.before * gpusort_crowd(input->parallel_workers) + sorted.start;
 	}
 	sorted.before += sort.setup + sort.order * rows;
-	sorted.above = sort.compare * rows + sort.emit * first; /* those who read ranges compare what is in them */
+	sorted.above = (sort.compare + sort.emit) * rows; /* those who read ranges compare what is in them */
 	if (why_alone == NULL && estimate->repeated && !gpusort_force)
 		why_alone = "a nested loop reads it for each row";
 	if (gathered && (why_alone == NULL || estimate->note) &&
@@ -647,7 +644,8 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 		time.before *= estimate->first / time.rows;
 		time.rows = estimate->first;
 	}
-	time.before += gpusort_rows_time(keys == NIL ? GPUSORT_NODE_APPEND : GPUSORT_NODE_MERGE_APPEND, time.rows);
+	if (keys != NIL)
+		time.before += gpusort_rows_time(GPUSORT_NODE_MERGE_APPEND, time.rows);
 	return time;
 }
 

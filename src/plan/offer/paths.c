@@ -472,12 +472,13 @@ gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *parti
 	admission = admit_path(input, input->rows, pathkeys);
 	if (admission.encodable == 0)
 		return NULL;
-	time = gpusort_path_sort_time(root, input, input->rows, pathkeys, &admission);
-	if (partial != NULL && MAY_GATHER(rel) && MAY_GATHER(partial->parent) && may_ingest(input, partial, pathkeys))
+	if (partial != NULL && (!MAY_GATHER(rel) || !MAY_GATHER(partial->parent) || !may_ingest(input, partial, pathkeys)))
+		partial = NULL;
+	time = gpusort_path_sort_time(root, partial != NULL ? partial : input, input->rows, pathkeys, &admission);
+	if (partial != NULL)
 		path = make_parallel_path(root, rel, partial, pathkeys, input->rows, &time);
 	else
 		path = make_path(root, rel, input, pathkeys, input->rows, &time);
-	path->verified = admission.verified;
 	return &path->custom.path;
 }
 

@@ -23,7 +23,6 @@ typedef struct GpuSortPath
 	bool gathered;
 	bool shared;      /* all processes read its rows, by ranges: those of input, a partial path */
 	double rows;      /* of all processes */
-	bool verified;    /* all rows are read, to be verified, before the first is emitted */
 	GpuSortTime time; /* over the input */
 
 	const Path *range_top; /* the highest path above it that runs by ranges of its rows; NULL: none does */
