@@ -34,6 +34,7 @@ typedef enum PlanScalar
 	SCALAR_VISIBLE,
 	SCALAR_RANGE_COLUMNS,
 	SCALAR_ALONE,
+	SCALAR_STARTS_WORKERS,
 	SCALAR_Count,
 } PlanScalar;
 
@@ -73,6 +74,7 @@ gpusort_plan_pack(const Sort *sort)
 	lists = lappend(lists, key_types);
 	scalars =
 		list_make5_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0, GPUSORT_ALONE_NO_PATH);
+	scalars = lappend_int(scalars, false);
 	lists = lappend(lists, scalars);
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
@@ -119,6 +121,13 @@ void
 gpusort_plan_set_alone(CustomScan *plan, GpuSortAlone alone)
 {
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_ALONE)) = alone;
+}
+
+/* Has workers take rows in even where PostgreSQL runs the statement without. */
+void
+gpusort_plan_set_starts_workers(CustomScan *plan)
+{
+	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_STARTS_WORKERS)) = true;
 }
 
 /* Returns custom_private for a GpuSortOutput. */
@@ -171,5 +180,6 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	info->visible = list_nth_int(scalars, SCALAR_VISIBLE);
 	info->range_columns = list_nth_int(scalars, SCALAR_RANGE_COLUMNS);
 	info->alone = (GpuSortAlone) list_nth_int(scalars, SCALAR_ALONE);
+	info->starts_workers = list_nth_int(scalars, SCALAR_STARTS_WORKERS) != 0;
 	info->estimated_rows = plan->scan.plan.plan_rows;
 }

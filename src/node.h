@@ -63,6 +63,7 @@ typedef enum GpuSortAlone
 	GPUSORT_ALONE_REREAD,   /* its rows may be others when they are read again */
 	GPUSORT_ALONE_SCROLL,   /* it is of a cursor that can scroll */
 	GPUSORT_ALONE_SETTING,  /* gpusort.parallel_output is off */
+	GPUSORT_ALONE_READER,   /* it is of a cursor, or what an INSERT inserts */
 	GPUSORT_ALONE_REPEATED, /* a nested loop reads it again and again */
 	GPUSORT_ALONE_LIMIT,    /* a LIMIT may want few rows of a window that would read all of them first */
 	GPUSORT_ALONE_MARKED,   /* a merge join goes back in it */
@@ -78,6 +79,9 @@ typedef struct GpuSortPlanInfo
 	int visible;        /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
 	int range_columns;  /* rows equal in so many leading columns are read by one process; 0: all rows are */
 	GpuSortAlone alone; /* why one process runs what is above, if several take rows in */
+
+	/* workers take rows in even where PostgreSQL runs the statement without: it has none elsewhere */
+	bool starts_workers;
 	uint64 estimated_rows;
 	uint32 estimated_width; /* bytes of a row's data */
 } GpuSortPlanInfo;
@@ -89,6 +93,7 @@ extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attno
 extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
 extern void gpusort_plan_set_alone(CustomScan *plan, GpuSortAlone alone);
+extern void gpusort_plan_set_starts_workers(CustomScan *plan);
 extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);
 
 /* What a finished plan of a GpuSortOutput tells the executor. */

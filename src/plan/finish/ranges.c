@@ -33,6 +33,7 @@ static const char *const why_alone[] = {
 	[GPUSORT_ALONE_REREAD] = "the query does not give the same rows when it is read again",
 	[GPUSORT_ALONE_SCROLL] = "the cursor can scroll",
 	[GPUSORT_ALONE_SETTING] = "gpusort.parallel_output is off",
+	[GPUSORT_ALONE_READER] = "its rows are a cursor's, or an INSERT's",
 	[GPUSORT_ALONE_REPEATED] = "a nested loop reads it for each row",
 	[GPUSORT_ALONE_LIMIT] = "a LIMIT may want its first rows alone, and all would be read before",
 	[GPUSORT_ALONE_MARKED] = "a merge join goes back in it",

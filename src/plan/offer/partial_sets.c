@@ -28,7 +28,7 @@
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
 #include "plan/offer/set_columns.h"
-#include "settings.h"
+#include "plan/statement.h"
 
 /* All sets of a path, of GroupingSetData. */
 List *
@@ -122,7 +122,7 @@ read_groups(PlannerInfo *root, GroupingSetsPath *path, Path *partial, double row
 	const GroupingSetData *finest;
 	Path *groups;
 
-	if (!gpusort_parallel_output || !enable_hashagg || !aggregates_are_partial(root))
+	if (!gpusort_statement_shares_output() || !enable_hashagg || !aggregates_are_partial(root))
 		return false;
 	finest = finest_of(gpusort_sets_of(path));
 	if (finest == NULL || !grouping_is_hashable(gpusort_set_clauses(root, finest)) ||
