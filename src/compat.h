@@ -141,11 +141,13 @@
 #define TUPLESORT_GETDATUM(sort, forward, value, isnull) tuplesort_getdatum(sort, forward, true, value, isnull, NULL)
 #endif
 
-/* Errors: the user may not do what a plan does. */
+/* Errors: the user may not do what a plan does; and whether one may do now what a plan does that runs. */
 #if PG_VERSION_NUM < 160000
 #define CHECK_PERMISSIONS(stmt) ((void) ExecCheckRTPerms((stmt)->rtable, true))
+#define HAS_PERMISSIONS(estate) ExecCheckRTPerms((estate)->es_range_table, false)
 #else
 #define CHECK_PERMISSIONS(stmt) ((void) ExecCheckPermissions((stmt)->rtable, (stmt)->permInfos, true))
+#define HAS_PERMISSIONS(estate) ExecCheckPermissions((estate)->es_range_table, (estate)->es_rteperminfos, false)
 #endif
 
 #if PG_VERSION_NUM < 160000

@@ -39,6 +39,7 @@ typedef enum PlanScalar
 	SCALAR_USE_AFTER,
 	SCALAR_USE_ROWS,
 	SCALAR_USE_TOTALS,
+	SCALAR_STARTS_WORKERS,
 	SCALAR_Count,
 } PlanScalar;
 
@@ -148,6 +149,13 @@ gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use)
 	set_scalar(plan, SCALAR_USE_TOTALS, use->totals);
 }
 
+/* Has workers take rows in even where PostgreSQL runs the statement without. */
+void
+gpusort_plan_set_starts_workers(CustomScan *plan)
+{
+	set_scalar(plan, SCALAR_STARTS_WORKERS, true);
+}
+
 /* Returns custom_private for a GpuSortOutput. */
 List *
 gpusort_output_plan_pack(const GpuSortOutputInfo *info)
@@ -206,5 +214,6 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 		.rows = list_nth_int(scalars, SCALAR_USE_ROWS) != 0,
 		.totals = list_nth_int(scalars, SCALAR_USE_TOTALS) != 0,
 	};
+	info->starts_workers = list_nth_int(scalars, SCALAR_STARTS_WORKERS) != 0;
 	info->estimated_rows = plan->scan.plan.plan_rows;
 }

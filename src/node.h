@@ -85,6 +85,9 @@ typedef struct GpuSortPlanInfo
 	int range_columns;     /* rows equal in so many leading columns are read by one process; 0: all rows are */
 	GpuSortUse use;        /* what the node above does */
 	const char *why_alone; /* why one process runs what is above, though several take rows in; NULL: no path says */
+
+	/* workers take rows in even where PostgreSQL runs the statement without: it has none elsewhere */
+	bool starts_workers;
 	uint64 estimated_rows;
 	uint32 estimated_width; /* bytes of a row's data */
 } GpuSortPlanInfo;
@@ -97,6 +100,7 @@ extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
 extern void gpusort_plan_set_why_alone(CustomScan *plan, const char *why_alone);
 extern void gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use);
+extern void gpusort_plan_set_starts_workers(CustomScan *plan);
 extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);
 
 /* What a finished plan of a GpuSortOutput tells the executor. */

@@ -24,6 +24,7 @@ bool gpusort_force = false;
 bool gpusort_verify_rows = false;
 bool gpusort_verify_collation = true;
 bool gpusort_parallel_output = true;
+bool gpusort_parallel_cursors = true;
 bool gpusort_spill = true;
 bool gpusort_index_builds = true;
 bool gpusort_page_scan = true;
@@ -170,6 +171,7 @@ PLANNER_SETTING(allowed, bool)
 PLANNER_SETTING(force, bool)
 PLANNER_SETTING(verify_collation, bool)
 PLANNER_SETTING(parallel_output, bool)
+PLANNER_SETTING(parallel_cursors, bool)
 PLANNER_SETTING(spill, bool)
 PLANNER_SETTING(engine, int)
 PLANNER_SETTING(min_rows, int)
@@ -326,6 +328,10 @@ gpusort_settings_init(void)
 							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
 							 NULL,
 							 &gpusort_parallel_output, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_parallel_output, NULL);
+	DefineCustomBoolVariable("gpusort.parallel_cursors",
+							 "Takes rows of cursors, and of the SELECT of an INSERT, in by all processes of a parallel plan.",
+							 "PostgreSQL runs these in one process.",
+							 &gpusort_parallel_cursors, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_parallel_cursors, NULL);
 	DefineCustomBoolVariable("gpusort.spill",
 							 "Keeps what does not fit the memory for sorts in sorted runs, in memory and in temporary files.",
 							 "Without it PostgreSQL does sorts that do not fit.",

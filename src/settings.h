@@ -16,6 +16,7 @@ extern bool gpusort_force;
 extern bool gpusort_verify_rows;
 extern bool gpusort_verify_collation;
 extern bool gpusort_parallel_output;
+extern bool gpusort_parallel_cursors;
 extern bool gpusort_spill;
 extern bool gpusort_index_builds;
 extern bool gpusort_page_scan;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gather.h
- *	  Reads from a Gather through which the leader's part of the plan below sends empty rows.
+ *	  Reads from a Gather of whose rows some are empty, or which has workers where the statement has none.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,5 +14,7 @@
 
 extern TupleTableSlot *gpusort_gather_row(PlanState *gather);
 extern void gpusort_gather_uncount_row(PlanState *gather);
+extern bool gpusort_gather_begin_workers(PlanState *gather);
+extern void gpusort_gather_end_workers(PlanState *gather);
 
 #endif /* GPUSORT_GATHER_H */

@@ -43,6 +43,7 @@ typedef struct GpuSortScanState
 	/* made once */
 	GpuSortPlanSource source;          /* where there is no ingest */
 	struct GpuSortIngestState *ingest; /* below Gather: the source; NULL: the child is read by this process alone */
+	bool workers_ended;                /* those that this node has started: the child cannot be read again */
 	GpuSortHeapRows *rows;
 	GpuSortState *sort;
 	GpuSortParallelSort *parallel;          /* several processes read the rows; NULL: this one reads all */

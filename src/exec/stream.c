@@ -11,6 +11,9 @@
  * inner side, and that is expected to have fewer, the outer one looks for the inner one's first row before it reads its
  * own, and reads none if there is none.
  *
+ * Where the statement runs without workers, there may be some for this: they are started when the first row is asked
+ * for, and have ended when it is given out (gather.c).
+ *
  * Going back: a node that may be asked to scan backward keeps the rows it has
  * emitted in a tuplestore, which spills beyond work_mem.  A marked position, below
  * a merge join, is one in the current chunk; rows are kept only when the reader
@@ -22,6 +25,7 @@
 #include "exec/stream.h"
 
 #include "exec/bound.h"
+#include "exec/gather.h"
 #include "exec/ingest.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -166,6 +170,8 @@ sort_input(GpuSortScanState *state)
 	GpuSortState *sort = state->sort;
 	GpuSortFailure failure;
 
+	if (state->workers_ended)
+		elog(ERROR, "GpuSort cannot start its workers again");
 	sort->bound = gpusort_bound_rows(state->limit);
 	sort->offset = offset(state);
 	if (state->parallel != NULL)
@@ -259,6 +265,16 @@ next_native(GpuSortScanState *state, bool forward)
 	return gpusort_sort_next_native(state->sort, forward);
 }
 
+/* Ends the workers that this node has started.  Up to here a sort that is lost could have its rows again. */
+static void
+end_workers(GpuSortScanState *state)
+{
+	gpusort_gather_end_workers(gpusort_child(state));
+	state->workers_ended = true;
+	state->sort->input.source->may_restart = false;
+	state->info.rescannable = false;
+}
+
 /* Emits the next row, in whatever stage and direction. */
 static pg_noinline TupleTableSlot *
 next_row(GpuSortScanState *state)
@@ -266,6 +282,7 @@ next_row(GpuSortScanState *state)
 	EState *estate = gpusort_plan_state(state)->state;
 	GpuSortState *sort = state->sort;
 	bool forward = ScanDirectionIsForward(estate->es_direction);
+	bool own_workers = false;
 	TupleTableSlot *row = NULL;
 
 	CHECK_FOR_INTERRUPTS();
@@ -274,7 +291,10 @@ next_row(GpuSortScanState *state)
 		/* Whatever direction was asked for, the child is read forward. */
 		estate->es_direction = ForwardScanDirection;
 		if (state->inner == NULL || !is_empty(state->inner))
+		{
+			own_workers = state->info.starts_workers && gpusort_gather_begin_workers(gpusort_child(state));
 			sort_input(state);
+		}
 		estate->es_direction = forward ? ForwardScanDirection : BackwardScanDirection;
 		if (sort->stage == GPUSORT_STAGE_SERVICE && (state->eflags & EXEC_FLAG_BACKWARD))
 			keep_rows(state);
@@ -283,6 +303,8 @@ next_row(GpuSortScanState *state)
 		row = state->stream.keeping ? stored_next(state, forward) : stream_next(state);
 	if (row == NULL && sort->stage == GPUSORT_STAGE_NATIVE)
 		row = next_native(state, forward);
+	if (own_workers)
+		end_workers(state);
 	return row != NULL ? row : ExecClearTuple(state->rows->visible);
 }
 

@@ -7,6 +7,10 @@
  * (upper_paths.c); when all paths of a query are there, such offers, and merge joins of GpuSorts
  * (join_paths.c), take places in the path that PostgreSQL has chosen, where that saves time (offers.c).
  *
+ * A statement that PostgreSQL plans for one process, a cursor's or an INSERT, is planned once more, for several, if it
+ * has a GpuSort that takes many rows in: such a plan is kept if all workers in it are started by GpuSorts, which end
+ * them before they give a row out (finish/own_workers.c, insert_select.c).
+ *
  * Last, one pass over the finished plan does what no path can say (finish/finish.c): GpuSort takes the place of the
  * Sorts that are left, and what processes share rows by is settled.
  *
@@ -18,12 +22,20 @@
  */
 #include "plan/planner.h"
 
+#include "access/parallel.h"
+#include "catalog/pg_proc.h"
 #include "commands/explain.h"
+#include "miscadmin.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "plan/check_plan.h"
 #include "plan/decisions.h"
+#include "plan/estimate.h"
 #include "plan/finish/finish.h"
+#include "plan/finish/own_workers.h"
+#include "plan/insert_select.h"
 #include "plan/offer/offers.h"
 #include "plan/offer/upper_paths.h"
 #include "plan/statement.h"
@@ -53,6 +65,7 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 			break;
 		case UPPERREL_FINAL:
 			gpusort_offers_take(root, output_rel);
+			gpusort_insert_select_end(root);
 			break;
 		default:
 			break;
@@ -95,21 +108,90 @@ plan_with_offers(bool wanted, const GpuSortStatement *statement, PLANNER_PARAMET
 
 /* Plans a statement, and puts GpuSort in the place of the Sorts that are left. */
 static PlannedStmt *
+plan_and_finish(const GpuSortStatement *statement, GpuSortDecisions *decisions, PLANNER_PARAMETERS)
+{
+	PlannedStmt *stmt = plan_with_offers(true, statement, PLANNER_ARGUMENTS);
+
+	decisions->log = decisions->log && gpusort_decisions_are_logged(stmt);
+	gpusort_finish(stmt, statement, decisions->log || decisions->keep ? decisions : NULL);
+	return stmt;
+}
+
+/*
+ * Returns true if PostgreSQL plans a statement for one process, and it could have GpuSorts that start workers
+ * themselves: one whose rows may be fetched from piece by piece, as a cursor's or those of a loop of PL/pgSQL, and an
+ * INSERT of rows that are selected.
+ */
+static bool
+may_be_given_workers(const Query *parse, const GpuSortStatement *statement, int cursor_options)
+{
+	const bool runs_to_end = (cursor_options & CURSOR_OPT_PARALLEL_OK) != 0;
+
+	if (!statement->starts_workers || max_parallel_workers_per_gather == 0 || !IsUnderPostmaster || IsParallelWorker() ||
+		gpusort_estimate_is_wanted())
+		return false;
+	if (parse->commandType == CMD_INSERT)
+		return runs_to_end;
+	return !runs_to_end && parse->rowMarks == NIL;
+}
+
+/*
+ * Returns a plan of a statement whose GpuSorts start workers, which PostgreSQL runs without parallel mode; NULL if it
+ * would be another one than that.  PostgreSQL's own choice has been made before: it is for who wants first rows soon
+ * and has no sort.
+ */
+static PlannedStmt *
+plan_with_own_workers(GpuSortStatement statement, GpuSortDecisions *decisions, PLANNER_PARAMETERS)
+{
+	Query *inserted = gpusort_inserted_select(parse);
+	const char hazard = max_parallel_hazard(inserted != NULL ? inserted : parse);
+	PlannedStmt *stmt;
+
+	if (hazard == PROPARALLEL_UNSAFE)
+		return NULL;
+	statement.one_reader = true;
+	if (inserted != NULL)
+		statement.select_hazard = hazard;
+	else
+		cursor_options |= CURSOR_OPT_PARALLEL_OK;
+	stmt = plan_and_finish(&statement, decisions, PLANNER_ARGUMENTS);
+	if (!gpusort_own_workers_settle(stmt))
+		return NULL;
+	stmt->parallelModeNeeded = false;
+	return stmt;
+}
+
+/* Plans a statement, twice if GpuSorts of its plan could do with workers that PostgreSQL does not give it. */
+static PlannedStmt *
 plan_statement(PLANNER_PARAMETERS)
 {
-	bool sorts = gpusort_settings_enabled() && may_sort(parse);
-	const GpuSortStatement statement = sorts ? gpusort_statement_of(parse, cursor_options) : (GpuSortStatement){0};
-	PlannedStmt *stmt = plan_with_offers(sorts, &statement, PLANNER_ARGUMENTS);
+	PlannedStmt *stmt;
 
-	if (sorts)
+	if (gpusort_settings_enabled() && may_sort(parse))
 	{
-		GpuSortDecisions asked = {.log = gpusort_decisions_are_logged(stmt), .keep = gpusort_decisions_are_kept()};
-		GpuSortDecisions *decisions = asked.log || asked.keep ? &asked : NULL;
+		const GpuSortStatement statement = gpusort_statement_of(parse, cursor_options);
+		GpuSortDecisions decisions = {.log = gpusort_log_decisions, .keep = gpusort_decisions_are_kept()};
+		Query *again = may_be_given_workers(parse, &statement, cursor_options) ? copyObject(parse) : NULL;
 
-		gpusort_finish(stmt, statement.rescannable, decisions);
-		if (asked.keep)
-			gpusort_decisions_keep(stmt, asked.list);
+		stmt = plan_and_finish(&statement, &decisions, PLANNER_ARGUMENTS);
+		if (again != NULL && gpusort_own_workers_would_help(stmt))
+		{
+			GpuSortDecisions others = {.keep = decisions.keep};
+			PlannedStmt *other;
+
+			parse = again;
+			other = plan_with_own_workers(statement, &others, PLANNER_ARGUMENTS);
+			if (other != NULL)
+			{
+				stmt = other;
+				decisions = others;
+			}
+		}
+		if (decisions.keep)
+			gpusort_decisions_keep(stmt, decisions.list);
 	}
+	else
+		stmt = plan_with_offers(false, &(GpuSortStatement){0}, PLANNER_ARGUMENTS);
 #ifdef GPUSORT_CHECK_PLANS
 	gpusort_check_plan(stmt);
 #endif
@@ -135,4 +217,5 @@ gpusort_planner_init(void)
 	planner_hook = plan_statement;
 	previous_create_upper_paths = create_upper_paths_hook;
 	create_upper_paths_hook = create_upper_paths;
+	gpusort_insert_select_init();
 }

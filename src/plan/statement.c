@@ -11,17 +11,45 @@
 
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "settings.h"
 
 static GpuSortStatement current;
+
+/* Returns the SELECT whose rows an INSERT inserts, and nothing of which it computes elsewhere; NULL: there is none. */
+Query *
+gpusort_inserted_select(const Query *query)
+{
+	const RangeTblEntry *rte;
+
+	if (query->commandType != CMD_INSERT || query->hasModifyingCTE || query->cteList != NIL ||
+		query->jointree->quals != NULL || list_length(query->jointree->fromlist) != 1 ||
+		!IsA(linitial(query->jointree->fromlist), RangeTblRef))
+		return NULL;
+	rte = rt_fetch(linitial_node(RangeTblRef, query->jointree->fromlist)->rtindex, query->rtable);
+	return rte->rtekind == RTE_SUBQUERY ? rte->subquery : NULL;
+}
+
+/* Returns true if a statement reads, with all that it calls, and does nothing else. */
+static bool
+only_reads(const Query *query)
+{
+	return !query->hasModifyingCTE && !contain_volatile_functions((Node *) query);
+}
 
 /* Returns what is known of a statement that is not planned yet: planning changes the query. */
 GpuSortStatement
 gpusort_statement_of(const Query *query, int cursor_options)
 {
+	const Query *inserted = gpusort_inserted_select(query);
+	const bool rescannable = only_reads(query);
+
 	return (GpuSortStatement){
-		.rescannable = !query->hasModifyingCTE && !contain_volatile_functions((Node *) query),
+		.rescannable = rescannable,
 		.scrollable = (cursor_options & CURSOR_OPT_SCROLL) != 0,
+		.starts_workers = gpusort_parallel_cursors &&
+			(query->commandType == CMD_SELECT ? rescannable
+											  : inserted != NULL && (rescannable || only_reads(inserted))),
 	};
 }
 
@@ -53,5 +81,21 @@ gpusort_statement_why_alone(void)
 		return "the query does not give the same rows when it is read again";
 	if (current.scrollable)
 		return "the cursor can scroll";
-	return gpusort_parallel_output ? NULL : "gpusort.parallel_output is off";
+	if (!gpusort_parallel_output)
+		return "gpusort.parallel_output is off";
+	return current.one_reader ? "its rows are a cursor's, or an INSERT's" : NULL;
+}
+
+/* Returns true if processes that share rows may hand over what they make of them. */
+bool
+gpusort_statement_shares_output(void)
+{
+	return gpusort_parallel_output && !current.one_reader;
+}
+
+/* Returns the hazard of the SELECT that an INSERT is planned with for several processes; 0: it is not. */
+char
+gpusort_statement_select_hazard(void)
+{
+	return current.select_hazard;
 }

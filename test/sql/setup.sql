@@ -156,7 +156,7 @@ CREATE FUNCTION gs.sorts(OUT sorts bigint, OUT fallbacks bigint, OUT runs bigint
 $$ SELECT sorts, fallbacks, runs FROM gpusort_stats $$;
 
 -- 'same' when the plan has a GpuSort as well, and that was not a fallback, as gpusort_stats counts them.  What EXPLAIN
--- ANALYZE says, which is another run, is looked at where that is not so, and where workers are planned: rows are
+-- ANALYZE says, which is another run, is looked at where that is not so, and where workers are planned: rows may be
 -- fetched without any.
 CREATE FUNCTION gs.compare(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

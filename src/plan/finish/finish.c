@@ -12,12 +12,15 @@
  *	  on the way up		what processes share ranges by is settled (ranges.c)
  *						a query's rows lose the columns that it was only sorted by (junk.c)
  *
+ * In the end GpuSorts are told whether they may start workers where the statement runs without (own_workers.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "plan/finish/finish.h"
 
 #include "node.h"
 #include "plan/finish/junk.h"
+#include "plan/finish/own_workers.h"
 #include "plan/finish/place.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/ranges.h"
@@ -162,12 +165,17 @@ add_initplan_params(Plan **link, void *arg)
 
 /* Changes the plans of a statement as the head of this file says. */
 void
-gpusort_finish(PlannedStmt *stmt, bool rescannable, GpuSortDecisions *decisions)
+gpusort_finish(PlannedStmt *stmt, const GpuSortStatement *statement, GpuSortDecisions *decisions)
 {
-	GpuSortFinish finish = {
-		.stmt = stmt, .rescannable = rescannable, .decisions = decisions, .safety.subplans = stmt->subplans};
+	GpuSortFinish finish = {.stmt = stmt,
+							.rescannable = statement->rescannable,
+							.decisions = decisions,
+							.safety.subplans = stmt->subplans};
 	GpuSortPlanPlace place = {.finish = &finish, .processes = 1, .rescan_param = -1};
 
 	gpusort_plan_each_of_statement(stmt, add_initplan_params, &finish.safety);
 	gpusort_plan_each_of_statement(stmt, visit_top, &place);
+	/* What is planned for it is asked by who has planned it. */
+	if (statement->starts_workers && !statement->one_reader && stmt->parallelModeNeeded)
+		(void) gpusort_own_workers_settle(stmt);
 }

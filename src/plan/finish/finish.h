@@ -12,7 +12,8 @@
 
 #include "nodes/plannodes.h"
 #include "plan/decisions.h"
+#include "plan/statement.h"
 
-extern void gpusort_finish(PlannedStmt *stmt, bool rescannable, GpuSortDecisions *decisions);
+extern void gpusort_finish(PlannedStmt *stmt, const GpuSortStatement *statement, GpuSortDecisions *decisions);
 
 #endif /* GPUSORT_FINISH_H */

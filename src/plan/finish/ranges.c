@@ -95,8 +95,8 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 }
 
 /* Returns true if plan is a GpuSort whose rows parallel processes take in. */
-static bool
-is_gathered_sort(const Plan *plan)
+bool
+gpusort_is_gathered_sort(const Plan *plan)
 {
 	return gpusort_plan_is(plan, &gpusort_scan_methods) && IsA(outerPlan(plan), Gather) &&
 		gpusort_plan_is(outerPlan(outerPlan(plan)), &gpusort_ingest_scan_methods);
@@ -118,7 +118,7 @@ tell_of_sort(Plan **link, void *arg)
 	const GpuSortPlanPlace *above = arg;
 	GpuSortPlanInfo info;
 
-	if (!is_gathered_sort(*link))
+	if (!gpusort_is_gathered_sort(*link))
 		return;
 	gpusort_plan_unpack((CustomScan *) *link, &info);
 	if (info.why_alone == NULL && works(above->above))

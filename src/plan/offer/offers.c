@@ -52,6 +52,7 @@
 #include "plan/offer/path_time.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
+#include "plan/statement.h"
 #include "settings.h"
 
 /* Paths over GpuSort that could take the place of a rel's, or of one of its paths alone. */
@@ -171,7 +172,7 @@ is_whole_query(PlannerInfo *root, const Path *path)
 static bool
 may_share(const GpuSortPathPlace *place, const Path *path)
 {
-	return place->alone && place->once && place->first < 0 && gpusort_parallel_output && gpusort_spill &&
+	return place->alone && place->once && place->first < 0 && gpusort_statement_shares_output() && gpusort_spill &&
 		parallel_leader_participation && place->root->parse->commandType == CMD_SELECT &&
 		!(IsA(path, GatherPath) && ((const GatherPath *) path)->single_copy);
 }

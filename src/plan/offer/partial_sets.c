@@ -41,7 +41,7 @@
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
 #include "plan/offer/set_columns.h"
-#include "settings.h"
+#include "plan/statement.h"
 
 /* All sets of a path, of GroupingSetData. */
 List *
@@ -136,7 +136,7 @@ read_groups(PlannerInfo *root, GroupingSetsPath *path, Path *partial, double row
 	List *clauses;
 	Path *groups;
 
-	if (!gpusort_parallel_output || !enable_hashagg || !aggregates_are_partial(root))
+	if (!gpusort_statement_shares_output() || !enable_hashagg || !aggregates_are_partial(root))
 		return false;
 	finest = finest_of(gpusort_sets_of(path));
 	clauses = finest != NULL ? gpusort_set_clauses(root, finest) : NIL;

@@ -38,7 +38,7 @@
 #include "plan/offer/rollup.h"
 #include "plan/offer/set_columns.h"
 #include "rewrite/rewriteManip.h"
-#include "settings.h"
+#include "plan/statement.h"
 
 /* Of more sets none is offered apart: each reads all rows. */
 #define SETS_MAX 8
@@ -115,7 +115,8 @@ gpusort_sets_apart_paths(PlannerInfo *root, RelOptInfo *grouped_rel, RelOptInfo 
 	List *apart = NIL;
 	List *paths = NIL;
 
-	if (!enable_sort || !gpusort_parallel_output || list_length(sets) > SETS_MAX || !gpusort_may_read_twice(root))
+	if (!enable_sort || !gpusort_statement_shares_output() || list_length(sets) > SETS_MAX ||
+		!gpusort_may_read_twice(root))
 		return NIL;
 	list_sort(sets, compare_groups);
 	for (int i = 0; i < list_length(sets); i++)

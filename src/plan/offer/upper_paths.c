@@ -34,7 +34,7 @@
 #include "plan/offer/rollup.h"
 #include "plan/offer/set_operations.h"
 #include "plan/offer/sets_apart.h"
-#include "settings.h"
+#include "plan/statement.h"
 #include "utils/selfuncs.h"
 
 /* An upper rel for which paths are looked for. */
@@ -183,7 +183,7 @@ offer_grouping_sets(const Offer *offer)
 		if (path->aggstrategy != AGG_SORTED)
 			continue;
 		gpusort_offer(offer->rel, NULL, with_gpusort(offer, &path->path));
-		if (!gpusort_parallel_output)
+		if (!gpusort_statement_shares_output())
 			continue;
 		if (!gpusort_rollup_split(offer->root, offer->rel, offer->input_rel, path, &parts))
 			continue;

@@ -1,0 +1,125 @@
+/*-------------------------------------------------------------------------
+ *
+ * own_workers.c
+ *	  GpuSorts that start workers themselves, where PostgreSQL runs a statement without.
+ *
+ * PostgreSQL runs a statement in parallel mode from its first row to its last, in which nothing may be written.  So it
+ * has no workers for what is fetched from piece by piece (a cursor, a portal of which so many rows are asked for, a
+ * loop of PL/pgSQL), as anything may be done between two fetches, and none for an INSERT.
+ *
+ * A GpuSort reads all of its input within one call:
+ *
+ *	  GpuSort				parallel mode is on from here, when the first row is asked for,
+ *	    Gather				workers start, and end,
+ *	      GpuSortIngest		and it is off again before that row is given out
+ *	        partial plan
+ *
+ * No other Gather of the statement may start workers then, for they would stay.  So that is legal only where each
+ * Gather is such a one.  Nor may the GpuSort read its input again, which has been shut down with the workers: it must
+ * be executed once, so it is not below a nested loop's inner side, a recursion or another extension's node, nor in the
+ * plan of an expression or a CTE.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/finish/own_workers.h"
+
+#include "node.h"
+#include "plan/finish/plan_tree.h"
+#include "plan/finish/ranges.h"
+#include "plan/model/constants.h"
+#include "plan/model/native_time.h"
+#include "plan/model/shape.h"
+#include "settings.h"
+
+/* What is found in the plans of a statement. */
+typedef struct Found
+{
+	const Plan *top; /* of the statement */
+	int gathers;     /* all of them */
+	List *sorts;     /* GpuSorts above them that are executed once */
+	double alone;    /* ns that such GpuSorts without take rows in for, the longest */
+} Found;
+
+/* Where in the plans we are. */
+typedef struct FoundPlace
+{
+	Found *found;
+	const Plan *above; /* NULL: nothing */
+	bool once;         /* it is executed once */
+} FoundPlace;
+
+/* Returns true if a plan executes one that it reads from once. */
+static bool
+executes_once(const Plan *plan, const Plan *child)
+{
+	switch (nodeTag(plan))
+	{
+		case T_NestLoop:
+		case T_RecursiveUnion:
+			return child == outerPlan(plan);
+		case T_CustomScan:
+			return gpusort_plan_is(plan, &gpusort_scan_methods);
+		case T_ForeignScan:
+			return false;
+		default:
+			return true;
+	}
+}
+
+/* A GpuSortPlanCallback. */
+static void
+find(Plan **link, void *arg)
+{
+	const FoundPlace *place = arg;
+	Found *found = place->found;
+	Plan *plan = *link;
+	FoundPlace below = {.found = found, .above = plan};
+
+	below.once = place->above == NULL ? plan == found->top : place->once && executes_once(place->above, plan);
+	if (IsA(plan, Gather) || IsA(plan, GatherMerge))
+		found->gathers++;
+	if (below.once && gpusort_is_gathered_sort(plan))
+		found->sorts = lappend(found->sorts, plan);
+	else if (below.once && gpusort_plan_is(plan, &gpusort_scan_methods))
+		found->alone =
+			Max(found->alone,
+				gpusort_cost_time(outerPlan(plan)->total_cost) +
+					gpusort_constant(GPUSORT_TIME_INGEST_ROW, false) * outerPlan(plan)->plan_rows);
+	gpusort_plan_each_child(plan, find, &below);
+}
+
+static Found
+find_in(PlannedStmt *stmt)
+{
+	Found found = {.top = stmt->planTree};
+	FoundPlace place = {.found = &found};
+
+	gpusort_plan_each_of_statement(stmt, find, &place);
+	return found;
+}
+
+/* Tells the GpuSorts of a statement that they may start workers, if that is so; false: it is not, or there are none. */
+bool
+gpusort_own_workers_settle(PlannedStmt *stmt)
+{
+	const Found found = find_in(stmt);
+	ListCell *cell;
+
+	if (found.gathers != list_length(found.sorts))
+		return false;
+	foreach(cell, found.sorts)
+		gpusort_plan_set_starts_workers(lfirst_node(CustomScan, cell));
+	return found.sorts != NIL;
+}
+
+/*
+ * Returns true if a GpuSort takes so many rows in alone that a worker, which could have half of them, saves twice the
+ * time of its start: of 200,000 rows, which it could have in 10 ms, it saved none.
+ */
+bool
+gpusort_own_workers_would_help(PlannedStmt *stmt)
+{
+	const Found found = find_in(stmt);
+
+	return found.alone > 0 && (gpusort_force || found.alone / 2 > 2 * gpusort_start_time(1));
+}

@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * own_workers.h
+ *	  GpuSorts that start workers themselves, where PostgreSQL runs a statement without.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_OWN_WORKERS_H
+#define GPUSORT_OWN_WORKERS_H
+
+#include "compat.h"
+
+#include "nodes/plannodes.h"
+
+extern bool gpusort_own_workers_settle(PlannedStmt *stmt);
+extern bool gpusort_own_workers_would_help(PlannedStmt *stmt);
+
+#endif /* GPUSORT_OWN_WORKERS_H */

@@ -1,0 +1,254 @@
+# Workers of statements that PostgreSQL runs without, under stress: what is fetched from piece by piece, by cursors, by
+# the protocol and by psql, and INSERT.  The service killed, queries cancelled, workers terminated while they take rows
+# in: answers are right or errors clean, and no worker is left.
+use strict;
+use warnings;
+
+use GpuSortNode;
+use IO::Socket::UNIX;
+use Test::More;
+
+my $node = GpuSortNode->new('main');
+$node->init(conf => [ 'max_parallel_workers_per_gather = 2', 'max_parallel_workers = 8', 'parallel_setup_cost = 0',
+	'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'parallel_leader_participation = off',
+	'gpusort.force = on' ]);
+$node->start;
+my $service = $node->wait_service;
+$node->safe_psql('postgres', q{
+	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30007 AS k, 'row number ' || i AS pad
+		FROM generate_series(1, 60000) i;
+	CREATE TABLE w (id int, pad text) WITH (autovacuum_enabled = off);
+	ANALYZE t;
+	CREATE FUNCTION process(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE COST 1
+		AS 'BEGIN RETURN pg_backend_pid(); END';
+	-- waits at one row until nobody holds lock 1
+	CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE COST 1 AS $$
+	BEGIN
+		IF i = at THEN
+			PERFORM pg_advisory_lock_shared(1);
+			PERFORM pg_advisory_unlock_shared(1);
+		END IF;
+		RETURN i;
+	END $$;
+});
+my $expected = $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT id, pad FROM t ORDER BY k, id');
+my $holder = $node->session;
+my $bystander = $node->session;
+
+sub workers
+{
+	return split /\n/, $bystander->run(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+}
+
+sub waits_at_gate
+{
+	return wait_until(sub { $bystander->run(
+		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) > 0 });
+}
+
+# What is done while workers of a statement wait in the middle of the table.
+my $gated = 'SELECT id, pad FROM t WHERE gate(id, 40000) > 0 ORDER BY k, id';
+my %ways = (
+	cursor => [ "DECLARE c NO SCROLL CURSOR FOR $gated", 'FETCH ALL FROM c' ],
+	scroll => [ "DECLARE c SCROLL CURSOR FOR $gated", 'FETCH ALL FROM c' ],
+	hold => [ "DECLARE c CURSOR WITH HOLD FOR $gated", 'COMMIT; BEGIN; FETCH ALL FROM c; CLOSE c' ],
+	insert => [ 'TRUNCATE w', "INSERT INTO w $gated; SELECT id, pad FROM w ORDER BY ctid" ]);
+
+for my $way (sort keys %ways)
+{
+	my ($before, $statement) = @{ $ways{$way} };
+	my $session = $node->session;
+
+	# the service killed: rows are read again, by workers
+	$holder->run('SELECT pg_advisory_lock(1)');
+	$session->run("BEGIN; $before");
+	$session->send($statement);
+	ok(waits_at_gate, "$way: a worker waits in the middle");
+	is(scalar workers, 2, 'there are two');
+	kill 'KILL', $service;
+	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
+	$holder->run('SELECT pg_advisory_unlock(1)');
+	my ($out, $err) = $session->result;
+	ok($out eq $expected, 'the right answer') or diag $err;
+	ok(wait_until(sub { !workers }), 'no worker is left');
+	is($session->run('ROLLBACK; SELECT 1'), '1', 'the session lives');
+	$service = $node->wait_service($service);
+
+	# the statement cancelled, within a savepoint; and a worker terminated
+	for my $end ('cancelled', 'terminated')
+	{
+		$holder->run('SELECT pg_advisory_lock(1)');
+		$session->run("BEGIN; INSERT INTO w VALUES (0, 'own'); SAVEPOINT a; $before");
+		$session->send($statement);
+		ok(waits_at_gate, "$way: a worker waits in the middle");
+		$bystander->run($end eq 'cancelled' ? 'SELECT pg_cancel_backend(' . $session->backend . ')'
+			: q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+		(undef, $err) = $session->result;
+		like($err, $end eq 'cancelled' ? qr/canceling statement/ : qr/terminating|connection to parallel worker/,
+			"which is $end");
+		$holder->run('SELECT pg_advisory_unlock(1)');
+		ok(wait_until(sub { !workers }), 'no worker is left');
+		$session->run($way eq 'hold' ? 'ROLLBACK; BEGIN' : 'ROLLBACK TO a');
+		$session->run("INSERT INTO w VALUES (1, 'own'); DECLARE d CURSOR FOR SELECT process(id) FROM t ORDER BY k, id");
+		like($session->run('FETCH d'), qr/^(?!@{[ $session->backend ]}$)\d+$/, 'the next cursor has its workers');
+		$session->run('ROLLBACK');
+	}
+	$session->close;
+}
+
+# The protocol's fetches: Execute with a number of rows.
+{
+	package Protocol;
+
+	sub new
+	{
+		my ($class, $node) = @_;
+		my $socket = IO::Socket::UNIX->new($node->host . '/.s.PGSQL.' . $node->port) or die $!;
+		my $self = bless { socket => $socket, error => '' }, $class;
+
+		$self->send('', pack('N', 196608) . "user\0postgres\0database\0postgres\0\0");
+		$self->answer;
+		return $self;
+	}
+
+	sub send
+	{
+		my ($self, $kind, $body) = @_;
+		$self->{socket}->syswrite($kind . pack('N', length($body) + 4) . $body) or die $!;
+		return;
+	}
+
+	sub bytes
+	{
+		my ($self, $count) = @_;
+		my $bytes = '';
+
+		$self->{socket}->read($bytes, $count) == $count or die 'the connection is gone' if $count > 0;
+		return $bytes;
+	}
+
+	# Rows, and 'C' or 's', as all have come or there may be more, until the server is ready.
+	sub answer
+	{
+		my ($self) = @_;
+		my (@rows, $end);
+
+		$self->{error} = '';
+		while (1)
+		{
+			my $kind = $self->bytes(1);
+			my $body = $self->bytes(unpack('N', $self->bytes(4)) - 4);
+
+			push @rows, join '|', unpack('x2 (N/a)*', $body) if $kind eq 'D';
+			$end = $kind if $kind eq 'C' || $kind eq 's';
+			$self->{error} = $body if $kind eq 'E';
+			return (\@rows, $end) if $kind eq 'Z';
+		}
+	}
+
+	sub simple
+	{
+		my ($self, $sql) = @_;
+		$self->send('Q', "$sql\0");
+		return $self->answer;
+	}
+
+	sub open
+	{
+		my ($self, $query) = @_;
+		$self->send('P', "\0$query\0\0\0");
+		$self->send('B', "p\0\0" . pack('n3', 0, 0, 0));
+		return;
+	}
+
+	sub fetch
+	{
+		my ($self, $rows) = @_;
+		$self->send('E', "p\0" . pack('N', $rows));
+		$self->send('S', '');
+		return $self->answer;
+	}
+}
+
+my $client = Protocol->new($node);
+my @right = split /\n/, $expected;
+for my $between ('', 'INSERT INTO w VALUES (2, \'between\')', 'SAVEPOINT a; CREATE TEMP TABLE x (a int); ROLLBACK TO a')
+{
+	my (@rows, @processes);
+
+	$client->simple('BEGIN');
+	$client->open('SELECT id, pad, process(id) FROM t ORDER BY k, id');
+	while (1)
+	{
+		my ($some, $end) = $client->fetch(@rows ? 7001 : 1);
+
+		push @rows, map { s/\|(\d+)$//r } @$some;
+		push @processes, map { /\|(\d+)$/ } @$some;
+		is($client->{error}, '', 'no error') if $client->{error};
+		is(scalar workers, 0, 'workers have ended when the first row has come') if @rows == 1;
+		last if $end eq 'C' || $client->{error};
+		$client->simple($between) if $between && @rows == 1;
+	}
+	ok("@rows" eq "@right", "Execute with a number of rows" . ($between ? ", and between two: $between" : ''));
+	my ($own) = $client->simple('SELECT pg_backend_pid()');
+	is(scalar(grep { $_ == $own->[0] } @processes), 0, 'whose rows workers have taken in');
+	$client->simple('COMMIT');
+}
+
+# who fetches need not have the rights of who has opened the cursor, which workers would want
+$node->safe_psql('postgres', q{
+	CREATE ROLE reader;
+	CREATE FUNCTION open() RETURNS refcursor LANGUAGE plpgsql SECURITY DEFINER AS $$
+	DECLARE
+		c refcursor := 'c';
+	BEGIN
+		OPEN c FOR SELECT id, pad FROM t ORDER BY k, id;
+		RETURN c;
+	END $$;
+});
+ok($node->safe_psql('postgres', "BEGIN; SET ROLE reader; SELECT open() \\g /dev/null\nFETCH ALL FROM c") eq $expected,
+	'a cursor of another user');
+ok($node->safe_psql('postgres', 'BEGIN; DECLARE c CURSOR FOR SELECT id, pad FROM t ORDER BY k, id; '
+		. 'SET SESSION AUTHORIZATION reader; FETCH ALL FROM c') eq $expected, 'a cursor of a user before');
+
+# psql's
+is($node->safe_psql('postgres', "\\set FETCH_COUNT 1000\nSELECT id, pad FROM t ORDER BY k, id"), $expected,
+	'FETCH_COUNT');
+
+# a foreign table that rows are inserted into, and one that is read by cursors, in another session of the same server
+if ($node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres_fdw'}))
+{
+	$node->safe_psql('postgres', sprintf q{
+		CREATE EXTENSION postgres_fdw;
+		CREATE SERVER own FOREIGN DATA WRAPPER postgres_fdw
+			OPTIONS (host '%s', port '%s', dbname 'postgres', batch_size '100');
+		CREATE USER MAPPING FOR postgres SERVER own;
+		CREATE FOREIGN TABLE w_foreign (id int, pad text) SERVER own OPTIONS (table_name 'w');
+		CREATE FOREIGN TABLE t_foreign (id int, k int, pad text) SERVER own OPTIONS (table_name 't');
+	}, $node->host, $node->port);
+	$node->safe_psql('postgres', 'TRUNCATE w; INSERT INTO w_foreign SELECT id, pad FROM t ORDER BY k, id');
+	ok($node->safe_psql('postgres', 'SELECT id, pad FROM w ORDER BY ctid') eq $expected, 'INSERT into a foreign table');
+	ok($node->safe_psql('postgres', 'SELECT id, pad FROM t_foreign ORDER BY k, id') eq $expected, 'a foreign table');
+	$node->safe_psql('postgres', 'TRUNCATE w; INSERT INTO w SELECT id, pad FROM t_foreign ORDER BY k, id');
+	ok($node->safe_psql('postgres', 'SELECT id, pad FROM w ORDER BY ctid') eq $expected, 'INSERT from a foreign table');
+}
+
+# serializable transactions that conflict do so with workers, too
+my ($one, $two) = map { $node->session } 1 .. 2;
+for ($one, $two)
+{
+	$_->run('BEGIN ISOLATION LEVEL SERIALIZABLE');
+	$_->run('DECLARE c CURSOR FOR SELECT id FROM t ORDER BY k, id');
+	$_->run('FETCH 10 FROM c');
+}
+$_->run("INSERT INTO t VALUES (0, 0, 'one of two')") for $one, $two;
+$one->run('COMMIT');
+$two->send('COMMIT');
+like(($two->result)[1], qr/could not serialize/, 'a serialization failure');
+is($bystander->run(q{SELECT count(*) FROM t WHERE id = 0}), '1', 'one row of two');
+
+unlike($node->log_text, qr/PANIC|terminating any other active server processes|leak|TRAP/,
+	'the server lived through it all');
+$_->close for $one, $two, $holder, $bystander;
+$node->stop;
+done_testing;
