@@ -32,12 +32,12 @@
 #include "utils/typcache.h"
 
 /* What is looked for in an Agg's columns. */
-typedef struct Found
+typedef struct ModeSearch
 {
 	PlannerInfo *root;
 	const PathKey *key; /* that the rows are sorted by */
 	const Aggref *mode; /* NULL: none has been found */
-} Found;
+} ModeSearch;
 
 /* What an aggregate sorts by, of this list; it has one column. */
 static const SortGroupClause *
@@ -50,7 +50,7 @@ clause_of(const Aggref *aggregate)
 static bool
 find_other(Node *node, void *arg)
 {
-	Found *found = arg;
+	ModeSearch *found = arg;
 	const Aggref *aggregate = (const Aggref *) node;
 	List *keys;
 
@@ -72,7 +72,7 @@ find_other(Node *node, void *arg)
 const Aggref *
 gpusort_mode_of(PlannerInfo *root, const AggPath *agg, const Path *rows)
 {
-	Found found = {.root = root};
+	ModeSearch found = {.root = root};
 
 	/* So many groups has ordered_aggregates.c estimated; another path has one. */
 	if (agg->aggstrategy != AGG_PLAIN || agg->aggsplit != AGGSPLIT_SIMPLE || agg->numGroups <= 1 ||

@@ -438,7 +438,8 @@ settle(PlannerInfo *root, AggPath *agg, bool in_ranges)
 		presorted.unique = (const UpperUniquePath *) agg->subpath;
 	presorted.group_keys = make_pathkeys_for_sortclauses(
 		root, agg->groupClause, (List *) WITHOUT_GROUPING_NULLS(root, root->processed_tlist));
-	by_number = gpusort_path_is_sort(agg->subpath) && ((const GpuSortPath *) agg->subpath)->use.kind == GPUSORT_USE_NUMBERS;
+	by_number = gpusort_path_is_sort(agg->subpath) &&
+		((const GpuSortPath *) agg->subpath)->use.kind == GPUSORT_USE_NUMBERS;
 	agg->path.pathtarget->exprs =
 		(List *) settle_expression((Node *) agg->path.pathtarget->exprs, &presorted, by_number);
 	agg->qual = (List *) settle_expression((Node *) agg->qual, &presorted, by_number);
