@@ -31,22 +31,22 @@
 #include "plan/model/shape.h"
 #include "settings.h"
 
-/* What is found in the plans of a statement. */
-typedef struct Found
+/* The Gathers of a statement, and the GpuSorts that could have some. */
+typedef struct GatherSearch
 {
 	const Plan *top; /* of the statement */
 	int gathers;     /* all of them */
 	List *sorts;     /* GpuSorts above them that are executed once */
 	double alone;    /* ns that such GpuSorts without take rows in for, the longest */
-} Found;
+} GatherSearch;
 
 /* Where in the plans we are. */
-typedef struct FoundPlace
+typedef struct GatherPlace
 {
-	Found *found;
+	GatherSearch *found;
 	const Plan *above; /* NULL: nothing */
 	bool once;         /* it is executed once */
-} FoundPlace;
+} GatherPlace;
 
 /* Returns true if a plan executes one that it reads from once. */
 static bool
@@ -70,10 +70,10 @@ executes_once(const Plan *plan, const Plan *child)
 static void
 find(Plan **link, void *arg)
 {
-	const FoundPlace *place = arg;
-	Found *found = place->found;
+	const GatherPlace *place = arg;
+	GatherSearch *found = place->found;
 	Plan *plan = *link;
-	FoundPlace below = {.found = found, .above = plan};
+	GatherPlace below = {.found = found, .above = plan};
 
 	below.once = place->above == NULL ? plan == found->top : place->once && executes_once(place->above, plan);
 	if (IsA(plan, Gather) || IsA(plan, GatherMerge))
@@ -88,11 +88,11 @@ find(Plan **link, void *arg)
 	gpusort_plan_each_child(plan, find, &below);
 }
 
-static Found
+static GatherSearch
 find_in(PlannedStmt *stmt)
 {
-	Found found = {.top = stmt->planTree};
-	FoundPlace place = {.found = &found};
+	GatherSearch found = {.top = stmt->planTree};
+	GatherPlace place = {.found = &found};
 
 	gpusort_plan_each_of_statement(stmt, find, &place);
 	return found;
@@ -102,7 +102,7 @@ find_in(PlannedStmt *stmt)
 bool
 gpusort_own_workers_settle(PlannedStmt *stmt)
 {
-	const Found found = find_in(stmt);
+	const GatherSearch found = find_in(stmt);
 	ListCell *cell;
 
 	if (found.gathers != list_length(found.sorts))
@@ -119,7 +119,7 @@ gpusort_own_workers_settle(PlannedStmt *stmt)
 bool
 gpusort_own_workers_would_help(PlannedStmt *stmt)
 {
-	const Found found = find_in(stmt);
+	const GatherSearch found = find_in(stmt);
 
 	return found.alone > 0 && (gpusort_force || found.alone / 2 > 2 * gpusort_start_time(1));
 }

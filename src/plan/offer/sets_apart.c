@@ -115,7 +115,8 @@ gpusort_sets_apart_paths(PlannerInfo *root, RelOptInfo *grouped_rel, RelOptInfo 
 	List *apart = NIL;
 	List *paths = NIL;
 
-	if (!enable_sort || !gpusort_statement_shares_output() || list_length(sets) > SETS_MAX || !gpusort_may_read_twice(root))
+	if (!enable_sort || !gpusort_statement_shares_output() || list_length(sets) > SETS_MAX ||
+		!gpusort_may_read_twice(root))
 		return NIL;
 	list_sort(sets, compare_groups);
 	for (int i = 0; i < list_length(sets); i++)
