@@ -31,19 +31,19 @@
 #include "plan/model/shape.h"
 #include "settings.h"
 
-/* What is found in the plans of a statement. */
-typedef struct Gathers
+/* The Gathers of a statement, and the GpuSorts that could have some. */
+typedef struct GatherSearch
 {
 	const Plan *top; /* of the statement */
 	int gathers;     /* all of them */
 	List *sorts;     /* GpuSorts above them that are executed once */
 	double alone;    /* ns that such GpuSorts without take rows in for, the longest */
-} Gathers;
+} GatherSearch;
 
 /* Where in the plans we are. */
 typedef struct GatherPlace
 {
-	Gathers *found;
+	GatherSearch *found;
 	const Plan *above; /* NULL: nothing */
 	bool once;         /* it is executed once */
 } GatherPlace;
@@ -71,7 +71,7 @@ static void
 find(Plan **link, void *arg)
 {
 	const GatherPlace *place = arg;
-	Gathers *found = place->found;
+	GatherSearch *found = place->found;
 	Plan *plan = *link;
 	GatherPlace below = {.found = found, .above = plan};
 
@@ -88,10 +88,10 @@ find(Plan **link, void *arg)
 	gpusort_plan_each_child(plan, find, &below);
 }
 
-static Gathers
+static GatherSearch
 find_in(PlannedStmt *stmt)
 {
-	Gathers found = {.top = stmt->planTree};
+	GatherSearch found = {.top = stmt->planTree};
 	GatherPlace place = {.found = &found};
 
 	gpusort_plan_each_of_statement(stmt, find, &place);
@@ -102,7 +102,7 @@ find_in(PlannedStmt *stmt)
 bool
 gpusort_own_workers_settle(PlannedStmt *stmt)
 {
-	const Gathers found = find_in(stmt);
+	const GatherSearch found = find_in(stmt);
 	ListCell *cell;
 
 	if (found.gathers != list_length(found.sorts))
@@ -119,7 +119,7 @@ gpusort_own_workers_settle(PlannedStmt *stmt)
 bool
 gpusort_own_workers_would_help(PlannedStmt *stmt)
 {
-	const Gathers found = find_in(stmt);
+	const GatherSearch found = find_in(stmt);
 
 	return found.alone > 0 && (gpusort_force || found.alone / 2 > 2 * gpusort_start_time(1));
 }
