@@ -167,6 +167,10 @@
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 
+/* The parameters of ExecutorRun */
+#define EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
+#define EXECUTOR_RUN_ARGUMENTS  query, direction, count, execute_once
+
 /* What EXPLAIN calls the window of a node; from 18 on it has a name. */
 #define SET_WINDOW_NAME(window, name) ((void) 0)
 
@@ -213,6 +217,8 @@ typedef int16 CompareType;
 #define SETOP_OPERATORS(setop)  ((setop)->dupOperators)
 #define SETOP_COLLATIONS(setop) ((setop)->dupCollations)
 #else
+#define EXECUTOR_RUN_PARAMETERS       QueryDesc *query, ScanDirection direction, uint64 count
+#define EXECUTOR_RUN_ARGUMENTS        query, direction, count
 #define SET_WINDOW_NAME(window, name) ((window)->winname = (name))
 #define WITHOUT_GROUPING_NULLS(root, expr)                                                         \
 	((root)->group_rtindex > 0                                                                     \

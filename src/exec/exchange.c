@@ -27,11 +27,16 @@
  *
  * Rows are shown where they lie in a queue.  The node cannot go back, nor mark.
  *
+ * Where the rows are to leave the server at once, workers' queues and stashes are of bytes that rows were formed as.
+ * Then a slot of the node's own stands for the bytes of some rows (gpusort_exchange_formed_rows), all others
+ * are rows as ever, which have to be formed yet.
+ *
  *-------------------------------------------------------------------------
  */
-#include "compat.h"
+#include "exec/exchange.h"
 
 #include "access/parallel.h"
+#include "catalog/pg_type_d.h"
 #include "commands/explain.h"
 #include "parallel/claims.h"
 #include "exec/explain.h"
@@ -44,6 +49,7 @@
 #include "server/wait_events.h"
 #include "sort/heap_rows.h"
 #include "storage/latch.h"
+#include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
 /* Where the next row comes from. */
@@ -62,8 +68,17 @@ typedef enum ExchangeStage
 /* The leader is so many ranges ahead at most: it should have something to do, but not what workers could have done. */
 #define STASHED_RANGES_MAX 2
 
-/* So many rows are stashed before the worker is looked after again. */
-#define STASH_ROWS 32
+/* So many rows are stashed before the worker is looked after again; or of rows that were formed so many bytes. */
+#define STASH_ROWS  32
+#define STASH_BYTES (32 << 10)
+
+/* The columns of a stash of formed rows: of how many the data are; 0: of one that was not formed, a MinimalTuple. */
+typedef enum FormedColumn
+{
+	FORMED_ROWS,
+	FORMED_DATA,
+	FORMED_COLUMNS,
+} FormedColumn;
 
 /* One of the leader's ranges whose turn is to come. */
 typedef struct StashedRange
@@ -89,9 +104,23 @@ typedef struct ExchangeState
 	StashedRange stash[STASHED_RANGES_MAX]; /* in rising order; stores are kept for others when a range has been emitted */
 	int stashed;
 
+	GpuSortFormer *former;      /* the leader's, if rows are to be formed; else NULL */
+	TupleTableSlot *formed;     /* stands for formed_rows */
+	TupleTableSlot *stash_slot; /* of a stash of formed rows; else NULL */
+	GpuSortFormedRows formed_rows;
+
 	int nprocesses;                 /* entries in figures */
 	GpuSortProcessFigures *figures; /* by process, of the last time */
 } ExchangeState;
+
+/* Empties the slots that may show what is in a stash, or in a queue. */
+static void
+clear_slots(ExchangeState *state)
+{
+	ExecClearTuple(state->slot);
+	if (state->stash_slot != NULL)
+		ExecClearTuple(state->stash_slot);
+}
 
 /* Drops the first stashed range, which has been emitted; its store will do for another. */
 static void
@@ -99,7 +128,7 @@ drop_stashed(ExchangeState *state)
 {
 	Tuplestorestate *store = state->stash[0].rows;
 
-	ExecClearTuple(state->slot);
+	clear_slots(state);
 	tuplestore_clear(store);
 	state->stashed--;
 	memmove(state->stash, state->stash + 1, (STASHED_RANGES_MAX - 1) * sizeof(StashedRange));
@@ -110,7 +139,7 @@ drop_stashed(ExchangeState *state)
 static void
 end_stash(ExchangeState *state)
 {
-	ExecClearTuple(state->slot);
+	clear_slots(state);
 	for (int i = 0; i < STASHED_RANGES_MAX; i++)
 	{
 		if (state->stash[i].rows != NULL)
@@ -278,6 +307,73 @@ stash_next_range(ExchangeState *state)
 	return true;
 }
 
+/* Puts into a stash what stands for so many rows. */
+static void
+stash_data(ExchangeState *state, StashedRange *range, int rows, const char *data, Size length)
+{
+	bool nulls[FORMED_COLUMNS] = {false};
+	Datum values[FORMED_COLUMNS];
+
+	values[FORMED_ROWS] = Int32GetDatum(rows);
+	values[FORMED_DATA] = PointerGetDatum(cstring_to_text_with_len(data, length));
+	tuplestore_putvalues(range->rows, state->stash_slot->tts_tupleDescriptor, values, nulls);
+	pfree(DatumGetPointer(values[FORMED_DATA]));
+}
+
+/* Stashes the rows that the leader has formed. */
+static void
+stash_formed(ExchangeState *state, StashedRange *range, int rows)
+{
+	const StringInfoData *bytes = &state->former->caught.bytes;
+
+	if (rows == 0)
+		return;
+	stash_data(state, range, rows, bytes->data, bytes->len);
+	gpusort_former_clear(state->former);
+}
+
+/* Stashes a row that was too long to be formed. */
+static void
+stash_long_row(ExchangeState *state, StashedRange *range, TupleTableSlot *row)
+{
+	bool should_free;
+	MinimalTuple tuple = ExecFetchSlotMinimalTuple(row, &should_free);
+
+	stash_data(state, range, 0, (const char *) tuple, tuple->t_len);
+	if (should_free)
+		heap_free_minimal_tuple(tuple);
+}
+
+/* Stashes some rows of a range of the leader's, which the plan gives; false if it has no more. */
+static bool
+stash_range(ExchangeState *state, StashedRange *range)
+{
+	GpuSortFormer *former = state->former;
+	TupleTableSlot *row = NULL;
+	int formed = 0;
+
+	for (int i = 0; i < STASH_ROWS; i++)
+	{
+		row = gpusort_output_row(state->output);
+		if (TupIsNull(row))
+			break;
+		if (former == NULL)
+			tuplestore_puttupleslot(range->rows, row);
+		else if (gpusort_former_row(former, row))
+			formed++;
+		else
+		{
+			stash_formed(state, range, formed);
+			formed = 0;
+			stash_long_row(state, range, row);
+		}
+		if (former != NULL && former->caught.bytes.len > STASH_BYTES)
+			break;
+	}
+	stash_formed(state, range, formed);
+	return !TupIsNull(row);
+}
+
 /* Stashes some rows of the leader's ranges; false if there is nothing to do.  The rows may turn out to be lost. */
 static bool
 stash_rows(ExchangeState *state)
@@ -297,20 +393,53 @@ stash_rows(ExchangeState *state)
 			fall_back(state);
 		return true;
 	}
-	for (int i = 0; i < STASH_ROWS; i++)
+	if (!stash_range(state, first))
 	{
-		TupleTableSlot *row = gpusort_output_row(state->output);
-
-		if (TupIsNull(row))
-		{
-			first->complete = true;
-			if (gpusort_output_has_failed(state->output))
-				fall_back(state);
-			break;
-		}
-		tuplestore_puttupleslot(first->rows, row);
+		first->complete = true;
+		if (gpusort_output_has_failed(state->output))
+			fall_back(state);
 	}
 	return true;
+}
+
+/* Shows what stands for so many rows: the slot for formed ones, or the row if there are none. */
+static TupleTableSlot *
+show_formed(ExchangeState *state, uint32 rows, const char *data, Size length)
+{
+	if (rows > 0)
+	{
+		state->formed_rows = (GpuSortFormedRows){.data = data, .length = length, .rows = rows};
+		return state->formed;
+	}
+	/* data may not be aligned */
+	return ExecStoreMinimalTuple(memcpy(palloc(length), data, length), state->slot, true);
+}
+
+/* Shows the next of a stash; NULL: there is none. */
+static TupleTableSlot *
+show_stashed(ExchangeState *state, Tuplestorestate *store)
+{
+	TupleTableSlot *slot = state->stash_slot;
+	bytea *data;
+
+	if (slot == NULL)
+		return tuplestore_gettupleslot(store, true, false, state->slot) ? state->slot : NULL;
+	if (!tuplestore_gettupleslot(store, true, false, slot))
+		return NULL;
+	slot_getallattrs(slot);
+	data = (bytea *) DatumGetPointer(slot->tts_values[FORMED_DATA]);
+	return show_formed(state, DatumGetInt32(slot->tts_values[FORMED_ROWS]), VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data));
+}
+
+/* Shows what was read from a queue. */
+static TupleTableSlot *
+show_queued(ExchangeState *state, MinimalTuple row)
+{
+	const GpuSortRowBytes *bytes = (const GpuSortRowBytes *) row;
+
+	if (state->former == NULL)
+		return gpusort_slot_show(state->slot, row);
+	return show_formed(state, bytes->rows, bytes->data, bytes->bytes - offsetof(GpuSortRowBytes, data));
 }
 
 /* Emits the next row of the current stashed range; NULL if there is none, or the plan is to give it. */
@@ -318,9 +447,10 @@ static TupleTableSlot *
 stashed_row(ExchangeState *state)
 {
 	StashedRange *first = &state->stash[0];
+	TupleTableSlot *row = show_stashed(state, first->rows);
 
-	if (tuplestore_gettupleslot(first->rows, true, false, state->slot))
-		return state->slot;
+	if (row != NULL)
+		return row;
 	if (first->complete)
 		end_range(state);
 	else
@@ -340,7 +470,7 @@ queue_row(ExchangeState *state)
 		switch (gpusort_row_queue_next(state->queue, &row))
 		{
 			case GPUSORT_ROW_QUEUE_ROW:
-				return gpusort_slot_show(state->slot, row);
+				return show_queued(state, row);
 			case GPUSORT_ROW_QUEUE_RANGE_END:
 				end_range(state);
 				return NULL;
@@ -374,6 +504,17 @@ plan_row(ExchangeState *state)
 	else
 		end_range(state);
 	return NULL;
+}
+
+/* Counts the row in a slot, or those that it stands for. */
+static void
+count_rows(ExchangeState *state, const TupleTableSlot *row)
+{
+	const uint64 rows = row == state->formed ? state->formed_rows.rows : 1;
+
+	state->figures[state->owner].rows += rows;
+	if (rows != 1 && state->css.ss.ps.instrument != NULL)
+		InstrUpdateTupleCount(state->css.ss.ps.instrument, (double) rows - 1);
 }
 
 /* Emits the next row, whatever the stage; an empty slot after the last. */
@@ -414,7 +555,7 @@ next_row(ExchangeState *state)
 		}
 		if (row != NULL)
 		{
-			state->figures[state->owner].rows++;
+			count_rows(state, row);
 			state->emitted = true;
 			return row;
 		}
@@ -428,7 +569,7 @@ exec_exchange(PlanState *ps)
 	ExchangeState *state = (ExchangeState *) ps;
 
 	/* Nothing here waits within a batch of rows, so interrupts are looked at between batches. */
-	if (likely(state->stage == STAGE_QUEUE && state->emitted))
+	if (likely(state->stage == STAGE_QUEUE && state->emitted && state->former == NULL))
 	{
 		MinimalTuple row = gpusort_row_queue_ready_row(state->queue);
 
@@ -544,3 +685,48 @@ const CustomScanMethods gpusort_exchange_scan_methods = {
 	.CustomName = GPUSORT_EXCHANGE_NODE_NAME,
 	.CreateCustomScanState = create_state,
 };
+
+/* Returns true if a node is a GpuSortExchange. */
+bool
+gpusort_is_exchange(const PlanState *ps)
+{
+	return IsA(ps, CustomScanState) && ((const CustomScanState *) ps)->methods == &exec_methods;
+}
+
+/* The descriptor of a stash of formed rows. */
+static TupleDesc
+formed_desc(void)
+{
+	TupleDesc desc = CreateTemplateTupleDesc(FORMED_COLUMNS);
+
+	TupleDescInitEntry(desc, FORMED_ROWS + 1, NULL, INT4OID, -1, 0);
+	TupleDescInitEntry(desc, FORMED_DATA + 1, NULL, BYTEAOID, -1, 0);
+	TupleDescFinalize(desc);
+	return desc;
+}
+
+/*
+ * Has the processes form rows: workers by the format, the leader what it does ahead by its former.  To be called before
+ * the node emits a row.
+ */
+void
+gpusort_exchange_form_rows(PlanState *ps, const GpuSortFormat *format, GpuSortFormer *former)
+{
+	ExchangeState *state = (ExchangeState *) ps;
+
+	Assert(state->stage == STAGE_BEGIN && state->former == NULL);
+	state->former = former;
+	state->output->format = format;
+	state->formed = ExecInitExtraTupleSlot(ps->state, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
+	ExecStoreAllNullTuple(state->formed);
+	state->stash_slot = ExecInitExtraTupleSlot(ps->state, formed_desc(), &TTSOpsMinimalTuple);
+}
+
+/* Returns the rows that a slot stands for which the node has emitted just now; NULL: it is a row. */
+const GpuSortFormedRows *
+gpusort_exchange_formed_rows(const PlanState *ps, const TupleTableSlot *slot)
+{
+	const ExchangeState *state = (const ExchangeState *) ps;
+
+	return slot == state->formed ? &state->formed_rows : NULL;
+}

@@ -17,8 +17,9 @@
  *
  *	  - to the node above in the same process, in a partial plan.  As in any partial plan, each row comes from one
  *		process, and there is no order over all.
- *	  - else in a worker to its row queue, which GpuSortExchange reads.  It claims and reads the leader's
- *		ranges itself, without a queue (exchange.c).
+ *	  - else in a worker to its row queue, which GpuSortExchange reads: rows, or the bytes that they leave the server
+ *		as, where the leader has said so (rows_out.c).  It claims and reads the leader's ranges itself, without a
+ *		queue (exchange.c).
  *
  * The plan starts over by a changed parameter, Gather's rescan_param, on which all nodes from here to the GpuSorts
  * depend; what is below these is not read again.
@@ -50,6 +51,7 @@
 #include "miscadmin.h"
 #include "parallel/participants.h"
 #include "server/reasons.h"
+#include "server/statistics.h"
 #include "server/wait_events.h"
 #include "storage/latch.h"
 
@@ -208,10 +210,37 @@ next_row(GpuSortOutputState *state)
 	return NULL;
 }
 
+/* A worker's way to its leader. */
+typedef struct RowWriter
+{
+	GpuSortOutputState *state;
+	GpuSortRowQueueWriter *queue;
+	GpuSortFormer *former; /* NULL: rows go as rows */
+	uint64 formed_rows;
+	uint64 formed_bytes;
+} RowWriter;
+
+/* Puts a row into the queue; false if it is not wanted any more. */
+static inline bool
+write_row(RowWriter *writer, TupleTableSlot *row)
+{
+	GpuSortFormer *former = writer->former;
+
+	if (former == NULL)
+		return gpusort_row_queue_put(writer->queue, row);
+	gpusort_former_clear(former);
+	if (!gpusort_former_row(former, row))
+		return gpusort_row_queue_put_row_among_bytes(writer->queue, row);
+	writer->formed_rows++;
+	writer->formed_bytes += former->caught.bytes.len;
+	return gpusort_row_queue_put_bytes(writer->queue, former->caught.bytes.data, former->caught.bytes.len);
+}
+
 /* Writes the rows of the current range to the queue; false if they are lost, or not wanted any more. */
 static bool
-write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
+write_range(RowWriter *writer)
 {
+	GpuSortOutputState *state = writer->state;
 	PlanState *ps = &state->css.ss.ps;
 	double rows = 0;
 
@@ -221,7 +250,7 @@ write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 
 		if (TupIsNull(row))
 			break;
-		if (!gpusort_row_queue_put(writer, row))
+		if (!write_row(writer, row))
 			return false;
 		rows++;
 	}
@@ -229,23 +258,41 @@ write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 		return false;
 	if (ps->instrument != NULL)
 		InstrUpdateTupleCount(ps->instrument, rows);
-	return gpusort_row_queue_end_range(writer);
+	return gpusort_row_queue_end_range(writer->queue);
 }
 
-/* Writes one range after another to this worker's queue, until there is none left. */
+/* Writes one range after another to this worker's queue, until there is none left; a GpuSortFormerCallback. */
 static void
-write_ranges(GpuSortOutputState *state)
+write_ranges(GpuSortFormer *former, void *arg)
 {
-	GpuSortRowQueueWriter *writer =
-		gpusort_row_queue_open_writer(gpusort_output_queue_place(state->shared, ParallelWorkerNumber));
+	GpuSortOutputState *state = arg;
+	RowWriter writer = {
+		.state = state,
+		.queue = gpusort_row_queue_open_writer(gpusort_output_queue_place(state->shared, ParallelWorkerNumber)),
+		.former = former,
+	};
 
 	if (ask_next(state))
 	{
-		while (next_range(state) && write_range(state, writer))
+		while (next_range(state) && write_range(&writer))
 			;
 	}
-	gpusort_row_queue_close_writer(writer);
+	if (writer.formed_rows > 0)
+		gpusort_stats_count_formed(writer.formed_rows, writer.formed_bytes);
+	gpusort_row_queue_close_writer(writer.queue);
 	gpusort_sort_set_close(&state->nodes.set);
+}
+
+/* The same, with a former if rows are to be formed. */
+static void
+write_all(GpuSortOutputState *state)
+{
+	const GpuSortFormat *format = gpusort_output_format(state->shared);
+
+	if (format == NULL)
+		write_ranges(NULL, state);
+	else
+		gpusort_with_former(format, ExecGetResultType(outerPlanState(state)), write_ranges, state);
 }
 
 /* Returns the node's next row below a GpuSortExchange: one empty row, or where the leader is alone all rows. */
@@ -263,7 +310,7 @@ exec_below_exchange(GpuSortOutputState *state)
 	if (!IsParallelWorker())
 		return ExecStoreAllNullTuple(state->empty_row);
 	if (state->stage == GPUSORT_OUTPUT_RANGES)
-		write_ranges(state);
+		write_all(state);
 	return NULL;
 }
 

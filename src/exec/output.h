@@ -15,6 +15,7 @@
 #include "exec/window_ranges.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
+#include "form/former.h"
 #include "parallel/claims.h"
 #include "parallel/row_queue.h"
 
@@ -29,13 +30,14 @@ typedef enum GpuSortOutputStage
 
 /*
  * In dynamic shared memory, or where there are no workers in the leader's.  Below a GpuSortExchange the workers' row
- * queues follow.
+ * queues follow, and behind them the format, if there is one.
  */
 typedef struct GpuSortOutputShared
 {
 	uint64 build;   /* of the leader's module: one of another build knows no more of this */
 	bool alone;     /* the service takes no part: one process does everything */
 	int nprocesses; /* the leader and its workers, if all start */
+	bool formed;    /* workers form their rows, and the queues are of bytes */
 	GpuSortWindowShared window;
 	GpuSortClaims claims;
 	GpuSortProcessFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* by process, each of them writes its own */
@@ -55,6 +57,7 @@ typedef struct GpuSortOutputState
 	/* the leader's */
 	PlanState *gather;
 	ParallelContext *workers;       /* NULL: shared is not in Gather's memory, and there are no workers */
+	const GpuSortFormat *format;    /* by which workers form their rows; NULL: they do not */
 	GpuSortOutputShared *own;       /* what is shared then; NULL: not made */
 	GpuSortFailure lost;            /* why it runs the plan alone the next time; reason NONE: it does not */
 	GpuSortRowQueueReader **queues; /* by worker; NULL: none is open */
@@ -81,6 +84,7 @@ pg_noreturn extern void gpusort_output_report_lost(GpuSortOutputState *state, bo
 
 /* output_share.c: what the participants share, and when it begins and ends */
 extern void *gpusort_output_queue_place(GpuSortOutputShared *shared, int worker);
+extern const GpuSortFormat *gpusort_output_format(GpuSortOutputShared *shared);
 extern void gpusort_output_begin_without_workers(GpuSortOutputState *state);
 extern void gpusort_output_stop(GpuSortOutputState *state);
 extern void gpusort_output_finish(GpuSortOutputState *state);

@@ -34,6 +34,13 @@ gpusort_output_queue_place(GpuSortOutputShared *shared, int worker)
 	return (char *) shared + shared_bytes(shared->nprocesses) + worker * gpusort_row_queue_bytes();
 }
 
+/* Returns by what workers form their rows; NULL: they do not. */
+const GpuSortFormat *
+gpusort_output_format(GpuSortOutputShared *shared)
+{
+	return shared->formed ? gpusort_output_queue_place(shared, shared->nprocesses - 1) : NULL;
+}
+
 /* Begins the sorts in the service; false, with a reason, if it takes no part. */
 static bool
 begin_in_service(GpuSortOutputState *state, GpuSortFailure *failure)
@@ -83,6 +90,7 @@ create_shared(GpuSortOutputShared *shared, int nprocesses)
 {
 	shared->build = gpusort_module_build();
 	shared->nprocesses = nprocesses;
+	shared->formed = false;
 	gpusort_claims_create(&shared->claims);
 }
 
@@ -167,8 +175,9 @@ gpusort_output_estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 {
 	const GpuSortOutputState *state = (GpuSortOutputState *) node;
 	const Size queues = state->partial ? 0 : mul_size(pcxt->nworkers, gpusort_row_queue_bytes());
+	const Size format = state->format == NULL ? 0 : state->format->bytes;
 
-	return add_size(shared_bytes(1 + pcxt->nworkers), queues);
+	return add_size(shared_bytes(1 + pcxt->nworkers), add_size(queues, format));
 }
 
 /* Begins a run in the leader, before workers start for the first time; drops what it may have sorted alone. */
@@ -183,6 +192,11 @@ gpusort_output_initialize_shared(CustomScanState *node, ParallelContext *pcxt, v
 	state->shared = coordinate;
 	state->workers = pcxt;
 	create_shared(state->shared, 1 + pcxt->nworkers);
+	if (state->format != NULL)
+	{
+		state->shared->formed = true;
+		memcpy(gpusort_output_queue_place(state->shared, pcxt->nworkers), state->format, state->format->bytes);
+	}
 	share(state);
 }
 
