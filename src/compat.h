@@ -116,6 +116,14 @@
 #define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->counts.numscans)
 #endif
 
+/* Begins a COPY of a query to the client */
+#if PG_VERSION_NUM < 160000
+#define BEGIN_COPY_TO(pstate, query, options) BeginCopyTo(pstate, NULL, query, InvalidOid, NULL, false, NIL, options)
+#else
+#define BEGIN_COPY_TO(pstate, query, options) \
+	BeginCopyTo(pstate, NULL, query, InvalidOid, NULL, false, NULL, NIL, options)
+#endif
+
 /* Has the checkpoint of a shutdown flush an unlogged relation's file; before, PostgreSQL's builds do without. */
 #if PG_VERSION_NUM < 170000
 #define REGISTER_UNLOGGED_SYNC(smgr) ((void) (smgr))

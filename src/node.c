@@ -125,7 +125,8 @@ gpusort_plan_set_alone(CustomScan *plan, GpuSortAlone alone)
 List *
 gpusort_output_plan_pack(const GpuSortOutputInfo *info)
 {
-	return list_make1(list_make4_int(info->rescan_param, info->partial, info->window, info->partition_columns));
+	return list_make1(list_make5_int(info->rescan_param, info->partial, info->window, info->partition_columns,
+									 info->only_formed));
 }
 
 /* Reads what gpusort_output_plan_pack wrote. */
@@ -134,12 +135,13 @@ gpusort_output_plan_unpack(const CustomScan *plan)
 {
 	const List *numbers = linitial(plan->custom_private);
 
-	Assert(list_length(numbers) == 4);
+	Assert(list_length(numbers) == 5);
 	return (GpuSortOutputInfo){
 		.rescan_param = linitial_int(numbers),
 		.partial = lsecond_int(numbers) != 0,
 		.window = lthird_int(numbers),
 		.partition_columns = lfourth_int(numbers),
+		.only_formed = list_nth_int(numbers, 4) != 0,
 	};
 }
 

@@ -17,6 +17,8 @@
  *		+--------> GATHER
  *		  refused
  *
+ * Where all ranges are the leader's (output.c) it goes through stage ALL once, in place of those between.
+ *
  * While it waits for rows of a worker's range the leader computes the next range that nobody has
  * claimed, a few rows at a time, and puts what comes of it into a stash until that
  * range's turn: a tuplestore, which spills beyond work_mem.  So with few workers it is one of
@@ -60,6 +62,7 @@ typedef enum ExchangeStage
 	STAGE_QUEUE,   /* the current range, a worker's */
 	STAGE_STASH,   /* the current range, the leader's, as far as it has been stashed */
 	STAGE_PLAN,    /* the same, straight from the plan */
+	STAGE_ALL,     /* all ranges at once, which are the leader's, straight from the plan */
 	STAGE_GATHER,  /* Gather */
 	STAGE_ENDED,   /* there is none */
 	STAGE_STOPPED, /* nowhere any more */
@@ -161,6 +164,21 @@ fall_back(ExchangeState *state)
 	state->stage = STAGE_GATHER;
 }
 
+/* Begins with all ranges at once. */
+static void
+begin_all(ExchangeState *state)
+{
+	if (!gpusort_output_begin_all(state->output))
+	{
+		fall_back(state);
+		return;
+	}
+	state->stage = STAGE_ALL;
+	state->range = state->ranges;
+	state->owner = GPUSORT_LEADER_PROCESS;
+	state->figures[state->owner].ranges = state->ranges;
+}
+
 /*
  * Runs Gather, so that the rows are put, sorted and cut.  Returns NULL, or where the service takes no part the first
  * row, or an empty slot.
@@ -194,6 +212,8 @@ begin_exchange(ExchangeState *state)
 	if (state->figures != NULL)
 		pfree(state->figures);
 	state->figures = MemoryContextAllocZero(gather->ps.state->es_query_cxt, bytes);
+	if (state->ranges > 0 && state->output->shared->leads_all)
+		begin_all(state);
 	return NULL;
 }
 
@@ -404,11 +424,11 @@ stash_rows(ExchangeState *state)
 
 /* Shows what stands for so many rows: the slot for formed ones, or the row if there are none. */
 static TupleTableSlot *
-show_formed(ExchangeState *state, uint32 rows, const char *data, Size length)
+show_formed(ExchangeState *state, bool own, uint32 rows, const char *data, Size length)
 {
 	if (rows > 0)
 	{
-		state->formed_rows = (GpuSortFormedRows){.data = data, .length = length, .rows = rows};
+		state->formed_rows = (GpuSortFormedRows){.data = data, .length = length, .rows = rows, .own = own};
 		return state->formed;
 	}
 	/* data may not be aligned */
@@ -428,7 +448,8 @@ show_stashed(ExchangeState *state, Tuplestorestate *store)
 		return NULL;
 	slot_getallattrs(slot);
 	data = (bytea *) DatumGetPointer(slot->tts_values[FORMED_DATA]);
-	return show_formed(state, DatumGetInt32(slot->tts_values[FORMED_ROWS]), VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data));
+	return show_formed(state, true, DatumGetInt32(slot->tts_values[FORMED_ROWS]), VARDATA_ANY(data),
+					   VARSIZE_ANY_EXHDR(data));
 }
 
 /* Shows what was read from a queue. */
@@ -439,7 +460,7 @@ show_queued(ExchangeState *state, MinimalTuple row)
 
 	if (state->former == NULL)
 		return gpusort_slot_show(state->slot, row);
-	return show_formed(state, bytes->rows, bytes->data, bytes->bytes - offsetof(GpuSortRowBytes, data));
+	return show_formed(state, false, bytes->rows, bytes->data, bytes->bytes - offsetof(GpuSortRowBytes, data));
 }
 
 /* Emits the next row of the current stashed range; NULL if there is none, or the plan is to give it. */
@@ -491,16 +512,16 @@ queue_row(ExchangeState *state)
 	}
 }
 
-/* Emits the next row of the leader's range; NULL if the range has ended, or is lost. */
+/* Emits a row of the leader's range; it may be none: the range has ended, or is lost. */
 static TupleTableSlot *
-plan_row(ExchangeState *state)
+emit_own(ExchangeState *state, TupleTableSlot *row)
 {
-	TupleTableSlot *row = gpusort_output_row(state->output);
-
 	if (likely(!TupIsNull(row)))
 		return row;
 	if (gpusort_output_has_failed(state->output))
 		fall_back(state);
+	else if (state->stage == STAGE_ALL)
+		state->stage = STAGE_BETWEEN; /* behind the last */
 	else
 		end_range(state);
 	return NULL;
@@ -544,7 +565,8 @@ next_row(ExchangeState *state)
 				row = stashed_row(state);
 				break;
 			case STAGE_PLAN:
-				row = plan_row(state);
+			case STAGE_ALL:
+				row = emit_own(state, gpusort_output_row(state->output));
 				break;
 			case STAGE_GATHER:
 				return gpusort_gather_row(outerPlanState(state));
@@ -577,6 +599,16 @@ exec_exchange(PlanState *ps)
 		{
 			state->figures[state->owner].rows++;
 			return gpusort_slot_show(state->slot, row);
+		}
+	}
+	else if (state->stage == STAGE_ALL && state->emitted)
+	{
+		TupleTableSlot *row = emit_own(state, gpusort_output_row(state->output));
+
+		if (likely(row != NULL))
+		{
+			state->figures[GPUSORT_LEADER_PROCESS].rows++;
+			return row;
 		}
 	}
 	return next_row(state);

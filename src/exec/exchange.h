@@ -11,7 +11,7 @@
 #include "compat.h"
 
 #include "nodes/execnodes.h"
-#include "form/former.h"
+#include "form/format.h"
 
 /* What some rows were formed as, one after another. */
 typedef struct GpuSortFormedRows
@@ -19,6 +19,7 @@ typedef struct GpuSortFormedRows
 	const char *data;
 	Size length;
 	uint64 rows;
+	bool own; /* the leader has formed them, by the receiver that its former is over */
 } GpuSortFormedRows;
 
 extern bool gpusort_is_exchange(const PlanState *ps);

@@ -30,6 +30,9 @@
  * its workers.  Where the service lets no worker order the sorts, workers wait for the leader, who comes while rows
  * are wanted; with parallel_leader_participation off it would not, so the service takes no part then.
  *
+ * READ BY THE LEADER.  Where a plan runs by ranges only because forming rows as bytes takes time, and they are not
+ * formed, as it turns out, workers end when the rows are in order, and the leader reads all of them in one go.
+ *
  * NO DEADLOCK.  The process whose range is being read waits for nobody but the service and the reader of its queue.
  *
  * WITHOUT THE SERVICE.  Where it takes no part, which is known before workers start, one process runs the plan as a
@@ -113,7 +116,14 @@ participate(GpuSortOutputState *state)
 	if (!shared->claims.stop)
 		gpusort_participant_ingest(&own);
 	state->stage = GPUSORT_OUTPUT_ENDED;
-	if (!gpusort_participant_await_ranges(&own) || !gpusort_participant_open(&own))
+	if (!gpusort_participant_await_ranges(&own))
+		return;
+	if (IsParallelWorker() && shared->leads_all)
+	{
+		gpusort_sort_set_close(&state->nodes.set);
+		return;
+	}
+	if (!gpusort_participant_open(&own))
 		return;
 	state->stage = GPUSORT_OUTPUT_RANGES;
 	if (IsParallelWorker())
@@ -410,6 +420,7 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
 	state->partial = info.partial;
+	state->only_formed = info.only_formed;
 	if (state->partial)
 		ps->ExecProcNode = exec_partial;
 	else
@@ -566,6 +577,18 @@ gpusort_output_row(GpuSortOutputState *state)
 	if (instrument != NULL)
 		InstrStopNode(instrument, TupIsNull(row) ? 0 : 1);
 	return row;
+}
+
+/* Makes the plan below start over on all rows, which are the leader's to read; false if they are lost. */
+bool
+gpusort_output_begin_all(GpuSortOutputState *state)
+{
+	GpuSortFailure failure;
+
+	if (gpusort_sort_set_ask_all(&state->nodes.set, &failure))
+		return gpusort_output_begin_range(state);
+	gpusort_claims_stop(&state->shared->claims, &failure);
+	return false;
 }
 
 /*

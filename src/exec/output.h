@@ -15,7 +15,7 @@
 #include "exec/window_ranges.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
-#include "form/former.h"
+#include "form/format.h"
 #include "parallel/claims.h"
 #include "parallel/row_queue.h"
 
@@ -38,6 +38,7 @@ typedef struct GpuSortOutputShared
 	bool alone;     /* the service takes no part: one process does everything */
 	int nprocesses; /* the leader and its workers, if all start */
 	bool formed;    /* workers form their rows, and the queues are of bytes */
+	bool leads_all; /* all rows are the leader's to read, as if they were one range */
 	GpuSortWindowShared window;
 	GpuSortClaims claims;
 	GpuSortProcessFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* by process, each of them writes its own */
@@ -48,6 +49,7 @@ typedef struct GpuSortOutputState
 {
 	CustomScanState css; /* must be first field */
 	bool partial;        /* rows go to the node above in the same process, not to a GpuSortExchange */
+	bool only_formed;    /* workers run ranges only if they form the rows */
 	GpuSortNodes nodes;
 	GpuSortWindowRanges window;
 	GpuSortOutputShared *shared; /* NULL: there is none yet */
@@ -79,6 +81,7 @@ extern GpuSortRowQueueReader *gpusort_output_queue(GpuSortOutputState *state, in
 extern bool gpusort_output_ask(GpuSortOutputState *state, uint32 range);
 extern bool gpusort_output_begin_range(GpuSortOutputState *state);
 extern TupleTableSlot *gpusort_output_row(GpuSortOutputState *state);
+extern bool gpusort_output_begin_all(GpuSortOutputState *state);
 extern void gpusort_output_fall_back(GpuSortOutputState *state);
 pg_noreturn extern void gpusort_output_report_lost(GpuSortOutputState *state, bool emitted);
 

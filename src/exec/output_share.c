@@ -78,6 +78,7 @@ begin_run(GpuSortOutputState *state)
 	shared->window = (GpuSortWindowShared){.totals = InvalidDsaPointer};
 	gpusort_claims_start(&shared->claims);
 	memset(shared->figures, 0, shared->nprocesses * sizeof(GpuSortProcessFigures));
+	shared->leads_all = state->only_formed && !shared->formed;
 	shared->alone = !begin_in_service(state, &failure);
 	if (!shared->alone)
 		return;

@@ -1,39 +1,45 @@
 /*-------------------------------------------------------------------------
  *
  * former.c
- *	  Forms rows as the bytes that leave the server, by PostgreSQL's own receivers, in any process.
+ *	  Forms rows as the bytes that leave the server, by a receiver of PostgreSQL's, in any process.
  *
  * CLIENT_ENCODING
  *	A worker has the setting, but not in force: what it sends to its leader is in the database's encoding, errors
  *	above all.  So the client's is in force while a row is formed, and no longer, also after an error.
+ *	All other settings on which values' text depends are in force in workers.
  *
- * All other settings on which values' text depends are in force in workers.
+ * HEAD
+ *	A binary COPY keeps its signature until the first row.  So the first row that a receiver is given is one of NULLs,
+ *	whose length is known: what stands before it is the head.
  *
  *-------------------------------------------------------------------------
  */
 #include "form/former.h"
 
-#include "access/printtup.h"
 #include "mb/pg_wchar.h"
-#include "nodes/nodes.h"
-#include "tcop/pquery.h"
 
-/* Describes what the portal that runs wants rows of this descriptor to be formed as. */
-GpuSortFormat *
-gpusort_format_of_portal(TupleDesc desc)
+static void
+init(GpuSortFormer *former, DestReceiver *receiver, TupleDesc desc, bool has_head)
 {
-	const int16 *columns = ActivePortal->formats;
-	const Size bytes = offsetof(GpuSortFormat, columns) + desc->natts * sizeof(int16);
-	GpuSortFormat *format = palloc0(bytes);
-
-	format->bytes = bytes;
-	format->encoding = pg_get_client_encoding();
-	for (int i = 0; columns != NULL && i < desc->natts; i++)
-		format->columns[i] = columns[i];
-	return format;
+	memset(former, 0, sizeof(*former));
+	former->receiver = receiver;
+	former->desc = desc;
+	former->has_head = has_head;
+	former->encoding = -1;
+	gpusort_catch_init(&former->caught);
 }
 
-/* Puts the client's encoding into force, or the database's again. */
+/* Returns a former over a receiver for rows of this descriptor, in the leader. */
+GpuSortFormer *
+gpusort_former_over(DestReceiver *receiver, TupleDesc desc, bool has_head)
+{
+	GpuSortFormer *former = palloc(sizeof(GpuSortFormer));
+
+	init(former, receiver, desc, has_head);
+	return former;
+}
+
+/* Puts an encoding into force that is prepared. */
 static void
 set_encoding(int encoding)
 {
@@ -41,58 +47,43 @@ set_encoding(int encoding)
 		elog(ERROR, "the encoding \"%s\" is not prepared", pg_encoding_to_char(encoding));
 }
 
+/* Has the receiver form a row, behind those formed before. */
 static void
-init(GpuSortFormer *former, DestReceiver *receiver, int encoding)
+form(GpuSortFormer *former, TupleTableSlot *slot)
 {
-	former->receiver = receiver;
-	former->encoding = -1;
-	gpusort_catch_init(&former->caught);
-	if (encoding < 0 || encoding == pg_get_client_encoding())
-		return;
-	if (PrepareClientEncoding(encoding) < 0)
-		elog(ERROR, "there is no conversion to \"%s\"", pg_encoding_to_char(encoding));
-	former->encoding = encoding;
+	GpuSortCatch *previous;
+
+	if (former->encoding >= 0)
+		set_encoding(former->encoding);
+	previous = gpusort_catch_begin(&former->caught);
+	(void) former->receiver->receiveSlot(slot, former->receiver);
+	gpusort_catch_end(previous);
+	if (former->encoding >= 0)
+		set_encoding(GetDatabaseEncoding());
 }
 
-/*
- * Calls back with a former for rows of this descriptor, in a worker.  The former is valid until then.
- */
+/* Takes what the receiver puts before the first row, unless that was done. */
 void
-gpusort_with_former(const GpuSortFormat *format, TupleDesc desc, GpuSortFormerCallback callback, void *arg)
+gpusort_former_take_head(GpuSortFormer *former)
 {
-	PortalData *portal = palloc0(sizeof(PortalData));
-	DestReceiver *receiver = printtup_create_DR(DestRemoteExecute);
-	GpuSortFormer former;
+	StringInfo bytes = &former->caught.bytes;
+	const int row = gpusort_former_null_row_bytes(former);
+	TupleTableSlot *nulls;
 
-	portal->formats = (int16 *) format->columns;
-	SetRemoteDestReceiverParams(receiver, portal);
-	receiver->rStartup(receiver, CMD_SELECT, desc);
-	init(&former, receiver, format->encoding);
-	PG_TRY();
-	{
-		callback(&former, arg);
-	}
-	PG_FINALLY();
-	{
-		gpusort_catch_end();
-		if (former.encoding >= 0)
-			(void) SetClientEncoding(GetDatabaseEncoding());
-	}
-	PG_END_TRY();
-	receiver->rShutdown(receiver);
-	receiver->rDestroy(receiver);
-	pfree(former.caught.bytes.data);
-	pfree(portal);
-}
-
-/* Returns a former over a receiver that has been started up, in the leader. */
-GpuSortFormer *
-gpusort_former_over(DestReceiver *receiver)
-{
-	GpuSortFormer *former = palloc(sizeof(GpuSortFormer));
-
-	init(former, receiver, -1);
-	return former;
+	if (!former->has_head || former->head_taken)
+		return;
+	former->head_taken = true;
+	nulls = MakeSingleTupleTableSlot(former->desc, &TTSOpsVirtual);
+	ExecStoreAllNullTuple(nulls);
+	gpusort_former_clear(former);
+	form(former, nulls);
+	ExecDropSingleTupleTableSlot(nulls);
+	if (bytes->len < GPUSORT_MESSAGE_HEAD_BYTES + row)
+		elog(ERROR, "a row of NULLs has %d bytes", bytes->len);
+	initStringInfo(&former->head);
+	appendBinaryStringInfo(&former->head, bytes->data + GPUSORT_MESSAGE_HEAD_BYTES,
+						   bytes->len - GPUSORT_MESSAGE_HEAD_BYTES - row);
+	gpusort_former_clear(former);
 }
 
 /*
@@ -102,12 +93,37 @@ gpusort_former_over(DestReceiver *receiver)
 bool
 gpusort_former_row(GpuSortFormer *former, TupleTableSlot *slot)
 {
-	if (former->encoding >= 0)
-		set_encoding(former->encoding);
-	gpusort_catch_begin(&former->caught);
-	(void) former->receiver->receiveSlot(slot, former->receiver);
-	gpusort_catch_end();
-	if (former->encoding >= 0)
-		set_encoding(GetDatabaseEncoding());
+	if (unlikely(former->has_head))
+		gpusort_former_take_head(former);
+	form(former, slot);
 	return !former->caught.too_long;
+}
+
+/*
+ * Calls back with a former, in a worker, for a client that has such an encoding.  The caller has filled in receiver,
+ * desc and has_head.
+ */
+void
+gpusort_former_run(GpuSortFormer *former, int encoding, GpuSortFormerCallback callback, void *arg)
+{
+	init(former, former->receiver, former->desc, former->has_head);
+	if (encoding != pg_get_client_encoding())
+	{
+		if (PrepareClientEncoding(encoding) < 0)
+			elog(ERROR, "there is no conversion to \"%s\"", pg_encoding_to_char(encoding));
+		former->encoding = encoding;
+	}
+	PG_TRY();
+	{
+		callback(former, arg);
+	}
+	PG_CATCH();
+	{
+		gpusort_catch_end(NULL);
+		if (former->encoding >= 0)
+			(void) SetClientEncoding(GetDatabaseEncoding());
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	pfree(former->caught.bytes.data);
 }

@@ -1,11 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * former.h
- *	  Forms rows as the bytes that leave the server, by PostgreSQL's own receivers, in any process.
+ *	  Forms rows as the bytes that leave the server, by a receiver of PostgreSQL's, in any process.
  *
- * The leader describes what is wanted: a GpuSortFormat, in one piece, which goes to workers in shared memory.
- * A worker has gpusort_with_former call back with a former by it, for rows of one descriptor; one row after another is
- * formed then.  The leader has a receiver already, and makes a former over that.
+ * Legal order of calls: over, then row, one after another; or run, which does the same in a worker around a callback.
  *
  * Own formatters were considered: they would be more code, and right for some types in some versions.
  *
@@ -20,27 +18,33 @@
 #include "form/messages.h"
 #include "tcop/dest.h"
 
-/* What rows are to be formed as. */
-typedef struct GpuSortFormat
-{
-	Size bytes;                           /* of all of this */
-	int encoding;                         /* the client's */
-	int16 columns[FLEXIBLE_ARRAY_MEMBER]; /* 0: text, 1: binary */
-} GpuSortFormat;
-
 typedef struct GpuSortFormer
 {
-	DestReceiver *receiver;
+	DestReceiver *receiver; /* has been started up */
+	TupleDesc desc;
 	int encoding; /* to be in force while a row is formed; -1: it is */
+
+	/* What a receiver puts before the first row, as binary COPY does, in its message. */
+	bool has_head;
+	bool head_taken; /* it is in head, or has been sent */
+	StringInfoData head;
+
 	GpuSortCatch caught;
 } GpuSortFormer;
 
 typedef void (*GpuSortFormerCallback)(GpuSortFormer *former, void *arg);
 
-extern GpuSortFormat *gpusort_format_of_portal(TupleDesc desc);
-extern void gpusort_with_former(const GpuSortFormat *format, TupleDesc desc, GpuSortFormerCallback callback, void *arg);
-extern GpuSortFormer *gpusort_former_over(DestReceiver *receiver);
+extern GpuSortFormer *gpusort_former_over(DestReceiver *receiver, TupleDesc desc, bool has_head);
+extern void gpusort_former_take_head(GpuSortFormer *former);
 extern bool gpusort_former_row(GpuSortFormer *former, TupleTableSlot *slot);
+extern void gpusort_former_run(GpuSortFormer *former, int encoding, GpuSortFormerCallback callback, void *arg);
+
+/* What a binary COPY has for a row of NULLs: the number of columns, and a length for each. */
+static inline int
+gpusort_former_null_row_bytes(const GpuSortFormer *former)
+{
+	return sizeof(int16) + former->desc->natts * sizeof(int32);
+}
 
 /* Forgets the rows that were formed. */
 static inline void

@@ -21,8 +21,10 @@
 #undef USE_OPENSSL
 #include "libpq/libpq.h"
 #include "miscadmin.h"
-#include "port/pg_bswap.h"
 #include "tcop/tcopprot.h"
+
+/* Fewer bytes go through the server's buffer, which is as large: else packets would be small. */
+#define DIRECT_BYTES 8192
 
 /* What the server started with; NULL: not known. */
 static const PQcommMethods *server_methods = NULL;
@@ -52,10 +54,18 @@ catch_message(char type, const char *body, size_t length)
 static int
 put_message(char type, const char *body, size_t length)
 {
-	if (type != 'D' && type != 'd')
-		return previous_methods->putmessage(type, body, length);
-	catch_message(type, body, length);
-	return 0;
+	switch (type)
+	{
+		case 'D':
+		case 'd':
+			catch_message(type, body, length);
+			return 0;
+		case 'H':
+		case 'c':
+			return 0; /* CopyOutResponse and CopyDone */
+		default:
+			return previous_methods->putmessage(type, body, length);
+	}
 }
 
 static void
@@ -70,7 +80,7 @@ reset(void)
 {
 	const PQcommMethods *methods = previous_methods;
 
-	gpusort_catch_end();
+	gpusort_catch_end(NULL);
 	methods->comm_reset();
 }
 
@@ -124,31 +134,62 @@ gpusort_catch_init(GpuSortCatch *caught)
 	caught->too_long = false;
 }
 
-/* Begins to catch what is sent, behind what was caught before. */
-void
+/* Begins to catch what is sent, behind what was caught before.  Returns what end is to be handed. */
+GpuSortCatch *
 gpusort_catch_begin(GpuSortCatch *caught)
 {
+	GpuSortCatch *previous = current;
+
 	caught->too_long = false;
-	Assert(current == NULL);
 	current = caught;
-	previous_methods = PqCommMethods;
-	PqCommMethods = &catch_methods;
+	if (previous == NULL)
+	{
+		previous_methods = PqCommMethods;
+		PqCommMethods = &catch_methods;
+	}
+	return previous;
 }
 
-/* Ends the catch, if one is on. */
+/* Ends a catch, if one is on, in favour of that around it; NULL: there is none. */
 void
-gpusort_catch_end(void)
+gpusort_catch_end(GpuSortCatch *previous)
 {
-	if (current == NULL)
-		return;
-	current = NULL;
-	PqCommMethods = previous_methods;
+	if (current != NULL && previous == NULL)
+		PqCommMethods = previous_methods;
+	current = previous;
+}
+
+/* Sends a message to the client, as the server does. */
+void
+gpusort_message_send(char type, const char *body, Size length)
+{
+	(void) pq_putmessage(type, body, length);
+}
+
+/* Sends messages one by one, by way of the server's buffer. */
+static void
+send_one_by_one(const char *bytes, Size length)
+{
+	const char *end = bytes + length;
+
+	while (bytes < end)
+	{
+		const Size whole = gpusort_message_length(bytes);
+
+		(void) pq_putmessage(bytes[0], bytes + GPUSORT_MESSAGE_HEAD_BYTES, whole - GPUSORT_MESSAGE_HEAD_BYTES);
+		bytes += whole;
+	}
 }
 
 /* Sends whole messages to the client. */
 void
 gpusort_messages_send(const char *bytes, Size length)
 {
+	if (length < DIRECT_BYTES)
+	{
+		send_one_by_one(bytes, length);
+		return;
+	}
 	if (pq_flush() != 0)
 		return;
 	while (length > 0)

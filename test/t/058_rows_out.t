@@ -121,8 +121,9 @@ my $answer = same($wire, 'simple protocol', sub { $wire->simple($all) });
 is($answer->{rows}, 6000, 'all rows');
 cmp_ok($answer->{formed}, '>', 0, 'workers have formed rows');
 cmp_ok(same($wire, 'extended protocol', sub { $wire->extended($all) })->{formed}, '>', 0, 'workers have formed rows');
-my $binary = by_ranges(join(', ', qw(id n v i2 i8 f8 f4 b ia ta c ca r mr j js by x m rc tz ts d tm iv u ip bi e dom p
-	name tv ch nothing)), 't');
+my $columns = join ', ', qw(id n v i2 i8 f8 f4 b ia ta c ca r mr j js by x m rc tz ts d tm iv u ip bi e dom p name tv ch
+	nothing);
+my $binary = by_ranges($columns, 't');
 cmp_ok(same($wire, 'binary', sub { $wire->extended($binary, formats => [1]) })->{formed}, '>', 0, 'formed');
 $answer = same($wire, 'text and binary',
 	sub { $wire->extended(by_ranges('id, n, v, ia', 't'), formats => [ 1, 0, 1, 0, 1 ]) });
@@ -189,12 +190,114 @@ for my $enable ('off', 'on', 'on')
 is($latin->simple(q{SELECT 'ä'})->{error}, undef, 'and the session goes on');
 ok(nothing_left(), 'nothing is left');
 
+# --- COPY -----------------------------------------------------------------------------------------
+
+my @options = ('', '(FORMAT csv)', '(FORMAT csv, HEADER)', '(HEADER true)', '(FORMAT binary)',
+	q{(DELIMITER '|', NULL 'nil')}, q{(FORMAT csv, FORCE_QUOTE *)},
+	q{(FORMAT csv, FORCE_QUOTE (v, n), NULL 'x', QUOTE '''', ESCAPE '\', DELIMITER ';')},
+	q{(ENCODING 'LATIN1')}, q{(FORMAT binary, ENCODING 'LATIN1')}, q{(FORMAT csv, ENCODING 'WIN1252', HEADER on)},
+	q{(NULL '')}, 'CSV HEADER', 'WITH BINARY', q{WITH DELIMITER AS '#'});
+for my $option (@options)
+{
+	my $columns = $option =~ /binary/i ? $columns : '*';
+	my $all = by_ranges($columns, 't');
+	$answer = same($wire, "COPY $option", sub { $wire->simple("COPY ($all) TO STDOUT $option") });
+	cmp_ok($answer->{rows}, '>=', 6000, 'all rows');
+	cmp_ok($answer->{formed}, '>', 0, 'formed');
+	like($answer->{bytes}, qr/COPY 6000\0/, 'COPY counts them');
+	same($wire, "COPY $option of no rows",
+		sub { $wire->simple('COPY (' . by_ranges('*', 'empty') . ') TO STDOUT ' . $option =~ s/v, n/v/r) });
+	same($wire, "COPY $option of few rows", sub { $wire->simple('COPY (' . by_ranges('id, v, g AS n', 't WHERE id < 3')
+		. ") TO STDOUT $option") });
+}
+for my $encoding ('LATIN1', 'SQL_ASCII')
+{
+	my $other = wire(client_encoding => $encoding);
+	for my $option ('', '(FORMAT csv)', '(FORMAT binary)', q{(ENCODING 'UTF8')}, q{(FORMAT binary, ENCODING 'UTF8')})
+	{
+		$answer = same($other, "COPY $option for $encoding",
+			sub { $other->simple('COPY (' . by_ranges($columns, 't') . ") TO STDOUT $option") });
+		cmp_ok($answer->{formed}, '>', 0, 'formed');
+	}
+	$other->close;
+}
+same($wire, 'COPY by the extended protocol', sub { $wire->extended("COPY ($all) TO STDOUT") });
+same($wire, 'COPY of long rows', sub { $wire->simple('COPY (' . by_ranges('*', 'long') . ") TO STDOUT $_") })
+	for '', '(FORMAT binary)';
+for my $leader ('on', 'off')
+{
+	$wire->simple("SET parallel_leader_participation = $leader");
+	same($wire, "COPY $_, leader $leader", sub { $wire->simple('COPY (' . by_ranges('*', 'large') . ") TO STDOUT $_") })
+		for '', '(FORMAT binary)';
+}
+$wire->simple('RESET parallel_leader_participation');
+same($wire, 'no such column', sub { $wire->simple("COPY ($all) TO STDOUT (FORMAT csv, FORCE_QUOTE (none))") });
+for my $enable ('off', 'on', 'on')
+{
+	$wire->simple("SET gpusort.enable = $enable");
+	$answer = $wire->simple(q{COPY (} . by_ranges('v', 'marked') . q{) TO STDOUT (ENCODING 'LATIN1')});
+	like($answer->{error}, qr/^22P05 character with byte sequence 0xe2 0x98 0xba/, "no such character in COPY, $enable");
+	is($wire->simple('SELECT 1')->{error}, undef, 'and the session goes on');
+}
+same($wire, 'COPY of what the transaction has made', sub { $wire->simple('BEGIN; INSERT INTO empty SELECT i, i % 9, '
+	. "'new' FROM generate_series(1, 30000) i; COPY (" . by_ranges('*', 'empty') . ') TO STDOUT; ROLLBACK') });
+# a function that copies to a file is another statement
+my $file = $node->basedir . '/copied';
+$wire->simple(qq{CREATE FUNCTION copies() RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS \$\$
+	BEGIN EXECUTE 'COPY ($all) TO ''$file'''; RETURN 1; END \$\$});
+is(same($wire, 'a COPY within one', sub { $wire->simple('COPY (SELECT copies()) TO STDOUT') })->{formed}, 0, 'as rows');
+ok(nothing_left(), 'nothing is left');
+
+# --- nothing above the sort -----------------------------------------------------------------------
+
+my $plain = 'SELECT * FROM large ORDER BY g, id';
+my $made = "CREATE TABLE again AS $plain; "
+	. "SELECT md5(string_agg(a::text, '' ORDER BY ctid)) FROM again a; DROP TABLE again";
+like($wire->simple("EXPLAIN $plain")->{bytes}, qr/GpuSortExchange.*GpuSortOutput.*GpuSort\)/s,
+	'the plan of a sort alone');
+for my $statement ($plain, 'SELECT id, v FROM large ORDER BY v COLLATE "C" DESC', 'SELECT v FROM large ORDER BY g, id',
+	'SELECT id, upper(v), g / 2 FROM large WHERE id % 3 > 0 ORDER BY g NULLS FIRST, id', "COPY ($plain) TO STDOUT",
+	"COPY ($plain) TO STDOUT (FORMAT binary)", 'SELECT DISTINCT g, id FROM large ORDER BY g, id',
+	'SELECT a.id, b.v FROM large a JOIN large b USING (id) ORDER BY a.g, a.id')
+{
+	$answer = same($wire, $statement, sub { $wire->simple($statement) });
+	cmp_ok($answer->{formed}, '>', 0, 'formed');
+}
+$wire->simple("PREPARE q AS $plain");
+for my $statement (
+	$made, "$plain LIMIT 1000", "$plain OFFSET 199000", "BEGIN; DECLARE c CURSOR FOR $plain; FETCH 1000 FROM c; COMMIT",
+	'EXECUTE q', "BEGIN; DECLARE c SCROLL CURSOR FOR $plain; FETCH 1000 FROM c; FETCH BACKWARD 500 FROM c; COMMIT",
+	"INSERT INTO empty $plain RETURNING id",
+	q{SELECT md5(string_agg(a::text, '')) FROM (} . $plain . ' OFFSET 0) a',
+	'TRUNCATE empty', "SELECT id, ROW(g, v) FROM large ORDER BY g, id", "$plain FOR UPDATE",
+	"SELECT id, nextval('counted') - lastval() FROM large ORDER BY g, id",
+	"SELECT id, random() < 2 FROM large ORDER BY g, id")
+{
+	$wire->simple('CREATE SEQUENCE IF NOT EXISTS counted');
+	is(same($wire, $statement, sub { $wire->simple($statement) })->{formed}, 0, 'as rows');
+}
+like($wire->simple("EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) $plain")->{bytes},
+	qr/GpuSortExchange\) \(actual rows=200000(?:\.00)? loops=1\)/, 'EXPLAIN counts rows');
+for my $workers (0, 1)
+{
+	$wire->simple("SET max_parallel_workers = $workers");
+	same($wire, "$workers workers", sub { $wire->simple($plain) });
+	same($wire, "$workers workers, a table", sub { $wire->simple($made) });
+}
+$wire->simple('RESET max_parallel_workers');
+$wire->simple('SET gpusort.enable = on');
+$answer = $wire->extended($plain, rows => 500);
+is($answer->{rows}, 500, 'some rows at once');
+ok(nothing_left(), 'nothing is left');
+
 # --- as ever --------------------------------------------------------------------------------------
 
 # rows come as rows where workers may not form them, or do not know what leaves
-for my $columns ('id::unsafe', 'ARRAY[id::unsafe]', 'ROW(id, ARRAY[id::unsafe])::has_unsafe', 'ROW(id, v)')
+for my $columns ('id::unsafe AS u', 'ARRAY[id::unsafe] AS u', 'ROW(id, ARRAY[id::unsafe])::has_unsafe AS u',
+	'ROW(id, v) AS u')
 {
 	$answer = same($wire, $columns, sub { $wire->simple(by_ranges($columns, 't')) });
+	is($answer->{rows}, 6000, 'all rows');
 	is($answer->{formed}, 0, 'as rows');
 }
 for my $rows (1, 100, 100000)
@@ -239,6 +342,20 @@ $wire->simple('SET gpusort.enable = on');
 like($wire->simple("EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) $all")->{bytes},
 	qr/GpuSortExchange\) \(actual rows=6000(?:\.00)? loops=1\)/, 'EXPLAIN counts rows');
 like($wire->simple($all)->{bytes}, qr/SELECT 6000\0/, 'so does the command tag');
+
+if ($node->safe_psql('postgres', 'SHOW server_version_num') >= 170000)
+{
+	my @sizes = map {
+		$wire->simple("SET gpusort.enable = $_");
+		$wire->simple("EXPLAIN (ANALYZE, SERIALIZE TEXT) $plain")->{bytes} =~ /Serialization: .*?output=(\d+kB)/;
+	} 'off', 'on';
+	is($sizes[1], $sizes[0], 'EXPLAIN (SERIALIZE) forms as many bytes');
+}
+$wire->simple('SET gpusort.log_decisions = on');
+$wire->simple(by_ranges('id::unsafe AS u', 't'));
+$wire->simple('RESET gpusort.log_decisions');
+like($node->log_text, qr/one process forms the rows for the client: the output of column "u" is not known to be/,
+	'the log tells why not');
 
 # --- errors and ends ------------------------------------------------------------------------------
 

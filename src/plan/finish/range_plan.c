@@ -539,7 +539,7 @@ gpusort_range_key_types(const GpuSortRangePlan *ranges)
 /*
  * Says whether a plan may run range by range in parallel processes, partial: as a partial plan does, whose rows have no
  * order over all.  If so, *ranges says how.  Otherwise safety's why_not says why, as the rest of a sentence; NULL if
- * nobody would expect it to.
+ * nobody would expect it to, nor does it tell where a plan does no more than to pass rows on.
  */
 bool
 gpusort_range_plan_find(const Plan *plan, bool partial, GpuSortSafety *safety, GpuSortRangePlan *ranges)
@@ -549,8 +549,10 @@ gpusort_range_plan_find(const Plan *plan, bool partial, GpuSortSafety *safety, G
 	safety->used_params = NULL;
 	if (!find_ranges(plan, safety, ranges))
 		return false;
-	if (list_length(ranges->sorts) == 0 || ranges->nodes == 0)
+	if (list_length(ranges->sorts) == 0)
 		return refuse(safety, NULL);
+	if (ranges->nodes == 0)
+		safety->why_not = NULL;
 	if (ranges->ncolumns <= ranges->partition_columns)
 		ranges->window = NULL;
 	return true;

@@ -52,7 +52,7 @@ settle(GpuSortFinish *finish, CustomScan *output, const Plan *plan, GpuSortOutpu
 
 	if (info.rescan_param < 0)
 		elog(ERROR, "there is no Gather above GpuSortOutput");
-	if (gpusort_range_plan_find(plan, info.partial, safety, &ranges))
+	if (gpusort_range_plan_find(plan, info.partial, safety, &ranges) && (ranges.nodes > 0 || info.only_formed))
 	{
 		info.window = ranges.window != NULL ? ranges.window->plan.plan_node_id : -1;
 		info.partition_columns = ranges.partition_columns;
@@ -211,6 +211,7 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 {
 	Gather *gather = (Gather *) outerPlan(exchange);
 	CustomScan *output = (CustomScan *) outerPlan(gather);
+	GpuSortOutputInfo info;
 	const Plan *plan;
 	ListCell *cell;
 
@@ -228,7 +229,9 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 	plan = outerPlan(output);
 	if (IsA(plan, Limit))
 		plan = outerPlan(outerPlan(plan)); /* the first rows of each range, by another order */
-	settle(finish, output, plan, (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .window = -1});
+	info = gpusort_output_plan_unpack(output);
+	info.rescan_param = gather->rescan_param;
+	settle(finish, output, plan, info);
 }
 
 /* The GpuSortPlanCallback of the next function. */
@@ -242,7 +245,7 @@ tell_of_sort(Plan **link, void *arg)
 
 	if (!gpusort_is_gathered_sort(*link))
 		return;
-	if (gpusort_range_plan_find(above->above, false, &finish->safety, &ranges))
+	if (gpusort_range_plan_find(above->above, false, &finish->safety, &ranges) && ranges.nodes > 0)
 	{
 		gpusort_plan_unpack((CustomScan *) *link, &info);
 		gpusort_decide_alone(finish->decisions, above->above, why_alone[info.alone]);

@@ -48,6 +48,10 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_EXCHANGE_ROW, /* in the leader */
 	GPUSORT_TIME_EXCHANGE_PUT, /* in the process that makes the row */
 
+	/* rows for a client */
+	GPUSORT_TIME_OUTPUT_ROW,   /* taken apart, and put into a message */
+	GPUSORT_TIME_OUTPUT_VALUE, /* in it, of most types (output_time.c) */
+
 	/* rows and groups by hashing */
 	GPUSORT_TIME_HASH_ROW,
 	GPUSORT_TIME_HASH_GROUP,

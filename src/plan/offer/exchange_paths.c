@@ -184,7 +184,7 @@ exchange(PlannerInfo *root, Path *path)
 
 	if (first_sort(path)->range_parts)
 		shared = gpusort_groups_path(path->parent, shared, 1, NIL, 0);
-	return gpusort_exchange_path(root, shared, path, sharing.workers);
+	return gpusort_exchange_path(root, shared, path, sharing.workers, first_sort(path)->only_formed);
 }
 
 /* Returns true if workers may compute what a path is sorted by, where that is none of its columns. */
@@ -242,7 +242,7 @@ with_first_rows(PlannerInfo *root, const LimitPath *path)
 	limit->limitOffset = NULL;
 	limit->limitCount =
 		(Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum((int64) first), false, FLOAT8PASSBYVAL);
-	part = gpusort_exchange_path(root, &limit->path, &limit->path, sharing.workers);
+	part = gpusort_exchange_path(root, &limit->path, &limit->path, sharing.workers, false);
 	if (gpusort_path_is_sort(sort))
 		return gpusort_path_over(sort, part);
 	return (Path *) create_sort_path(root, sort->parent, part, sort->pathkeys, -1);
