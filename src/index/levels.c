@@ -30,7 +30,7 @@
  */
 #include "index/levels.h"
 
-#include "index/page_writer.h"
+#include "pages/page_writer.h"
 #include "utils/rel.h"
 
 /* The current page of a level. */

@@ -19,10 +19,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "index/range_pages.h"
+#include "pages/range_pages.h"
 
 #include "access/nbtree.h"
-#include "index/page_writer.h"
+#include "pages/page_writer.h"
 #include "server/shared.h"
 #include "server/wait_events.h"
 #include "storage/smgr.h"

@@ -15,7 +15,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "index/page_writer.h"
+#include "pages/page_writer.h"
 
 #include "access/xloginsert.h"
 #include "access/xlogrecord.h"
