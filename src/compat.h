@@ -124,13 +124,6 @@
 	BeginCopyTo(pstate, NULL, query, InvalidOid, NULL, false, NULL, NIL, options)
 #endif
 
-/* Has the checkpoint of a shutdown flush an unlogged relation's file; before, PostgreSQL's builds do without. */
-#if PG_VERSION_NUM < 170000
-#define REGISTER_UNLOGGED_SYNC(smgr) ((void) (smgr))
-#else
-#define REGISTER_UNLOGGED_SYNC(smgr) smgrregistersync(smgr, MAIN_FORKNUM)
-#endif
-
 /* The longest tuple of a btree; and a comparator of one of its columns */
 #if PG_VERSION_NUM < 180000
 #define BT_MAX_ITEM_SIZE(page) BTMaxItemSize(page)
