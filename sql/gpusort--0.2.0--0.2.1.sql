@@ -95,9 +95,9 @@ GRANT EXECUTE ON FUNCTION gpusort_stats() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION gpusort_stats_database() TO pg_monitor;
 COMMENT ON FUNCTION gpusort_stats() IS 'what gpusort has done since the server started or the statistics were reset';
 COMMENT ON FUNCTION gpusort_stats_database() IS 'the same by database';
-COMMENT ON COLUMN gpusort_stats.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server';
+COMMENT ON COLUMN gpusort_stats.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server, or put into pages of new tables';
 COMMENT ON COLUMN gpusort_stats.formed_bytes IS 'bytes of these';
-COMMENT ON COLUMN gpusort_stats_database.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server';
+COMMENT ON COLUMN gpusort_stats_database.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server, or put into pages of new tables';
 COMMENT ON COLUMN gpusort_stats_database.formed_bytes IS 'bytes of these';
 
 -- Names in gpusort_check() are found when it is made, those of functions and operators in pg_catalog alone.

@@ -448,7 +448,7 @@ COMMENT ON COLUMN gpusort_stats.sort_ms IS 'old name of sort_time, which goes wi
 COMMENT ON COLUMN gpusort_stats.gather_ms IS 'old name of gather_time, which goes with the next version';
 COMMENT ON COLUMN gpusort_stats.emit_ms IS 'old name of emit_time, which goes with the next version';
 COMMENT ON COLUMN gpusort_stats.ties_ms IS 'old name of tie_time, which goes with the next version';
-COMMENT ON COLUMN gpusort_stats.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server';
+COMMENT ON COLUMN gpusort_stats.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server, or put into pages of new tables';
 COMMENT ON COLUMN gpusort_stats.formed_bytes IS 'bytes of these';
 COMMENT ON VIEW gpusort_stats_database IS 'the same by database that has sorted';
 COMMENT ON COLUMN gpusort_stats_database.datid IS 'OID of the database; unknown: those beyond the first 64';
@@ -472,7 +472,7 @@ COMMENT ON COLUMN gpusort_stats_database.small_sorts IS 'sorts of few rows, whic
 COMMENT ON COLUMN gpusort_stats_database.fallbacks IS 'sorts that the service did not do, and PostgreSQL did';
 COMMENT ON COLUMN gpusort_stats_database.fallback_reasons IS 'these by reason';
 COMMENT ON COLUMN gpusort_stats_database.stats_reset IS 'since when is counted';
-COMMENT ON COLUMN gpusort_stats_database.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server';
+COMMENT ON COLUMN gpusort_stats_database.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server, or put into pages of new tables';
 COMMENT ON COLUMN gpusort_stats_database.formed_bytes IS 'bytes of these';
 COMMENT ON VIEW gpusort_jobs IS 'sorts that run now';
 COMMENT ON COLUMN gpusort_jobs.pid IS 'process of the session';

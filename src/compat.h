@@ -93,6 +93,8 @@
 #define TABLE_HOOK_PARAMETERS PlannerInfo *root, Oid relid, bool inh, RelOptInfo *rel
 #define TABLE_HOOK_ARGUMENTS  root, relid, inh, rel
 #define TABLE_HOOK_TABLE      ((inh) ? (relid) : InvalidOid)
+
+#define PAGE_SET_PRUNABLE(page, xid) ((void) 0)
 #else
 #define TableHook             build_simple_rel_hook_type
 #define TABLE_HOOK            build_simple_rel_hook
@@ -105,14 +107,19 @@
 
 #define T_ClusterStmt T_RepackStmt
 
-#define PageSetChecksumInplace PageSetChecksum
+#define PageSetChecksumInplace       PageSetChecksum
+
+/* A page may be pruned once a tuple's insertion is known to have ended. */
+#define PAGE_SET_PRUNABLE(page, xid) PageSetPrunable(page, xid)
 #endif
 
 #if PG_VERSION_NUM < 160000
 #define RELATION_LOCATOR(relation)    ((relation)->rd_node)
+#define FIRST_LOCATOR_SUBID(relation) ((relation)->rd_firstRelfilenodeSubid)
 #define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->t_counts.t_numscans)
 #else
 #define RELATION_LOCATOR(relation)    ((relation)->rd_locator)
+#define FIRST_LOCATOR_SUBID(relation) ((relation)->rd_firstRelfilelocatorSubid)
 #define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->counts.numscans)
 #endif
 

@@ -96,7 +96,7 @@ typedef struct GpuSortOutputInfo
 {
 	int rescan_param; /* the Gather's, by which the plan below starts over; -1 while it is not known */
 	bool partial;     /* its rows go to the node above it, each process's own, in place of a queue */
-	bool only_formed; /* workers run ranges only if they form the rows as bytes; else the leader runs all ranges */
+	bool only_formed; /* workers run ranges only where rows leave the server or fill a table; else the leader runs all */
 	int window;       /* plan_node_id of the WindowAgg that may go on from one range to the next; -1: none does */
 
 	/* rows that are equal in so many leading columns of the sort are a partition of that window's; 0: all are */

@@ -324,7 +324,7 @@ gpusort_settings_init(void)
 							 &gpusort_verify_collation, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_verify_collation, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_output",
 							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
-							 "Rows for a client are formed there, too.",
+							 "Rows for a client are formed there, too, and rows for a new table put into its pages.",
 							 &gpusort_parallel_output, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_parallel_output, NULL);
 	DefineCustomBoolVariable("gpusort.spill",
 							 "Keeps what does not fit the memory for sorts in sorted runs, in memory and in temporary files.",

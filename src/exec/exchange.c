@@ -33,6 +33,9 @@
  * Then a slot of the node's own stands for the bytes of some rows (gpusort_exchange_formed_rows), all others
  * are rows as ever, which have to be formed yet.
  *
+ * Where the rows are a new table's, all processes put them into pages, and when all have ended one slot stands for all
+ * rows.
+ *
  *-------------------------------------------------------------------------
  */
 #include "exec/exchange.h"
@@ -179,6 +182,48 @@ begin_all(ExchangeState *state)
 	state->figures[state->owner].ranges = state->ranges;
 }
 
+/* Reads Gather to its end, so that workers' errors and counts come in. */
+static void
+drain_gather(ExchangeState *state)
+{
+	TupleTableSlot *row;
+
+	do
+	{
+		row = gpusort_gather_row(outerPlanState(state));
+	} while (!TupIsNull(row));
+}
+
+/*
+ * Has all processes put the rows into a new table.  Shows what stands for all of them; NULL if there are none, or they
+ * were lost.
+ */
+static TupleTableSlot *
+fill_table(ExchangeState *state)
+{
+	uint64 rows = 0;
+
+	gpusort_output_put_into_table(state->output);
+	drain_gather(state);
+	if (gpusort_output_has_failed(state->output))
+	{
+		state->emitted = gpusort_new_table_is_begun(gpusort_output_into(state->output->shared));
+		fall_back(state);
+		return NULL;
+	}
+	gpusort_output_finish(state->output);
+	memcpy(state->figures, state->output->shared->figures, state->nprocesses * sizeof(GpuSortProcessFigures));
+	for (int i = 0; i < state->nprocesses; i++)
+		rows += state->figures[i].rows;
+	state->stage = STAGE_ENDED;
+	if (rows == 0)
+		return NULL;
+	if (state->css.ss.ps.instrument != NULL)
+		InstrUpdateTupleCount(state->css.ss.ps.instrument, (double) rows - 1);
+	state->formed_rows = (GpuSortFormedRows){.rows = rows};
+	return state->formed;
+}
+
 /*
  * Runs Gather, so that the rows are put, sorted and cut.  Returns NULL, or where the service takes no part the first
  * row, or an empty slot.
@@ -212,21 +257,11 @@ begin_exchange(ExchangeState *state)
 	if (state->figures != NULL)
 		pfree(state->figures);
 	state->figures = MemoryContextAllocZero(gather->ps.state->es_query_cxt, bytes);
+	if (state->output->shared->into)
+		return fill_table(state);
 	if (state->ranges > 0 && state->output->shared->leads_all)
 		begin_all(state);
 	return NULL;
-}
-
-/* Reads Gather to its end, so that workers' errors and counts come in. */
-static void
-drain_gather(ExchangeState *state)
-{
-	TupleTableSlot *row;
-
-	do
-	{
-		row = gpusort_gather_row(outerPlanState(state));
-	} while (!TupIsNull(row));
 }
 
 /* Begins the leader's current range, whose rows come from the plan; asked: it was asked for. */
@@ -737,6 +772,16 @@ formed_desc(void)
 	return desc;
 }
 
+/* Makes the slot that stands for rows. */
+static void
+stand_for_rows(ExchangeState *state)
+{
+	PlanState *ps = &state->css.ss.ps;
+
+	state->formed = ExecInitExtraTupleSlot(ps->state, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
+	ExecStoreAllNullTuple(state->formed);
+}
+
 /*
  * Has the processes form rows: workers by the format, the leader what it does ahead by its former.  To be called before
  * the node emits a row.
@@ -749,9 +794,19 @@ gpusort_exchange_form_rows(PlanState *ps, const GpuSortFormat *format, GpuSortFo
 	Assert(state->stage == STAGE_BEGIN && state->former == NULL);
 	state->former = former;
 	state->output->format = format;
-	state->formed = ExecInitExtraTupleSlot(ps->state, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
-	ExecStoreAllNullTuple(state->formed);
+	stand_for_rows(state);
 	state->stash_slot = ExecInitExtraTupleSlot(ps->state, formed_desc(), &TTSOpsMinimalTuple);
+}
+
+/* Has the processes put all rows into a new table.  To be called before the node emits a row. */
+void
+gpusort_exchange_fill_table(PlanState *ps, const GpuSortNewTable *table)
+{
+	ExchangeState *state = (ExchangeState *) ps;
+
+	Assert(state->stage == STAGE_BEGIN && state->former == NULL);
+	state->output->into = table;
+	stand_for_rows(state);
 }
 
 /* Returns the rows that a slot stands for which the node has emitted just now; NULL: it is a row. */

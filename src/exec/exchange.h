@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * exchange.h
- *	  What GpuSortExchange gives to who sends its rows out of the server: bytes in place of rows (rows_out.c).
+ *	  What GpuSortExchange gives to who takes its rows: bytes in place of rows, or pages of a new table (rows_out.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -12,8 +12,9 @@
 
 #include "nodes/execnodes.h"
 #include "form/format.h"
+#include "pages/heap_pages.h"
 
-/* What some rows were formed as, one after another. */
+/* What some rows were formed as, one after another; data is NULL if they are in a table's pages. */
 typedef struct GpuSortFormedRows
 {
 	const char *data;
@@ -24,6 +25,7 @@ typedef struct GpuSortFormedRows
 
 extern bool gpusort_is_exchange(const PlanState *ps);
 extern void gpusort_exchange_form_rows(PlanState *ps, const GpuSortFormat *format, GpuSortFormer *former);
+extern void gpusort_exchange_fill_table(PlanState *ps, const GpuSortNewTable *table);
 extern const GpuSortFormedRows *gpusort_exchange_formed_rows(const PlanState *ps, const TupleTableSlot *slot);
 
 #endif /* GPUSORT_EXEC_EXCHANGE_H */

@@ -17,6 +17,8 @@
  *
  *	  - to the node above in the same process, in a partial plan.  As in any partial plan, each row comes from one
  *		process, and there is no order over all.
+ *	  - where a new table is all that rows go to, into pages of it (pages/heap_pages.h), which every process writes.
+ *		Ranges are the leader's as they are any worker's then.
  *	  - else in a worker to its row queue, which GpuSortExchange reads: rows, or the bytes that they leave the server
  *		as, where the leader has said so (rows_out.c).  It claims and reads the leader's ranges itself, without a
  *		queue (exchange.c).
@@ -293,13 +295,75 @@ write_ranges(GpuSortFormer *former, void *arg)
 	gpusort_sort_set_close(&state->nodes.set);
 }
 
-/* The same, with a former if rows are to be formed. */
+/* Puts the rows of the current range into pages; returns how many, or -1 if they are lost, or not wanted any more. */
+static int64
+put_range(GpuSortOutputState *state, GpuSortHeapPages *pages)
+{
+	int64 rows = 0;
+
+	for (;;)
+	{
+		TupleTableSlot *row = IsParallelWorker() ? next_row(state) : gpusort_output_row(state);
+
+		if (TupIsNull(row))
+			break;
+		gpusort_heap_pages_put(pages, row);
+		rows++;
+	}
+	if (state->nodes.set.lost || gpusort_output_has_failed(state))
+		return -1;
+	gpusort_heap_pages_end(pages);
+	return rows;
+}
+
+/* Puts one range after another into pages of the new table, until there is none left. */
+void
+gpusort_output_put_into_table(GpuSortOutputState *state)
+{
+	GpuSortOutputShared *shared = state->shared;
+	GpuSortProcessFigures *own = &shared->figures[own_process()];
+	GpuSortHeapPages *pages = gpusort_heap_pages_open(gpusort_output_into(shared), &shared->claims.stop);
+	NodeInstrumentation *instrument = state->css.ss.ps.instrument;
+	bool more = ask_next(state);
+	uint64 count;
+
+	while (more)
+	{
+		const int range = state->asked;
+		int64 rows = -1;
+
+		if (next_range(state))
+		{
+			if (!IsParallelWorker())
+				gpusort_sort_set_show(&state->nodes.set, range);
+			gpusort_heap_pages_begin(pages, range);
+			rows = put_range(state, pages);
+		}
+		more = rows >= 0;
+		if (!more)
+			break;
+		own->ranges++;
+		own->rows += rows;
+	}
+	count = gpusort_heap_pages_close(pages);
+	if (!IsParallelWorker())
+		return;
+	if (instrument != NULL)
+		InstrUpdateTupleCount(instrument, own->rows);
+	if (own->rows > 0)
+		gpusort_stats_count_formed(own->rows, count * BLCKSZ);
+	gpusort_sort_set_close(&state->nodes.set);
+}
+
+/* Writes the rows of a worker's ranges to where they go. */
 static void
 write_all(GpuSortOutputState *state)
 {
 	const GpuSortFormat *format = gpusort_output_format(state->shared);
 
-	if (format == NULL)
+	if (state->shared->into)
+		gpusort_output_put_into_table(state);
+	else if (format == NULL)
 		write_ranges(NULL, state);
 	else
 		gpusort_with_former(format, ExecGetResultType(outerPlanState(state)), write_ranges, state);

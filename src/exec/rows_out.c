@@ -9,6 +9,8 @@
  * bytes of rows that were formed as they are, and leaves other rows to PostgreSQL's.  What starts up and shuts down is
  * PostgreSQL's receiver in any case.
  *
+ * If they go to a new table, table_out.c has a receiver for that.
+ *
  * Otherwise, and where anything is not known, such as another module's receiver or a type whose output is not parallel
  * safe, rows come as rows.
  *
@@ -27,6 +29,7 @@
 #include "commands/defrem.h"
 #include "commands/progress.h"
 #include "exec/exchange.h"
+#include "exec/table_out.h"
 #include "executor/executor.h"
 #include "facts/output_functions.h"
 #include "form/copy_former.h"
@@ -324,22 +327,23 @@ make(QueryDesc *query, const GpuSortFormat *format)
 	return out;
 }
 
-/* The same, or NULL if they are not. */
-static RowsOut *
+/* Returns what is to stand before a query's receiver; NULL: nothing. */
+static pg_noinline DestReceiver *
 begin(QueryDesc *query, ScanDirection direction, uint64 count)
 {
 	MemoryContext caller;
 	GpuSortFormat *format;
 	const char *why_not;
-	RowsOut *out = NULL;
+	DestReceiver *out;
 
 	if (!reads_exchange(query, direction, count) || !gpusort_parallel_output)
 		return NULL;
 	caller = MemoryContextSwitchTo(query->estate->es_query_cxt);
-	format = find_format(query, &why_not);
+	out = gpusort_table_out_create(query);
+	format = out == NULL ? find_format(query, &why_not) : NULL;
 	if (format != NULL)
-		out = make(query, format);
-	else if (why_not != NULL && gpusort_log_decisions)
+		out = &make(query, format)->pub;
+	else if (out == NULL && why_not != NULL && gpusort_log_decisions)
 		ereport(LOG, (errmsg("gpusort: one process forms the rows for the client: %s", why_not)));
 	MemoryContextSwitchTo(caller);
 	return out;
@@ -358,7 +362,8 @@ run_next(EXECUTOR_RUN_PARAMETERS)
 static void
 executor_run(EXECUTOR_RUN_PARAMETERS)
 {
-	RowsOut *out;
+	DestReceiver *const receiver = query->dest;
+	DestReceiver *out;
 
 	if (IsParallelWorker() && gpusort_copy_former_takes_run(query))
 		return;
@@ -368,7 +373,7 @@ executor_run(EXECUTOR_RUN_PARAMETERS)
 		run_next(EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	query->dest = &out->pub;
+	query->dest = out;
 	PG_TRY();
 	{
 		run_next(EXECUTOR_RUN_ARGUMENTS);
@@ -376,7 +381,7 @@ executor_run(EXECUTOR_RUN_PARAMETERS)
 	PG_FINALLY();
 	{
 		gpusort_catch_end(NULL);
-		query->dest = out->receiver;
+		query->dest = receiver;
 	}
 	PG_END_TRY();
 }
