@@ -50,6 +50,56 @@ COMMENT ON COLUMN gpusort_jobs.leader_pid IS 'process whose parallel worker it i
 COMMENT ON COLUMN gpusort_jobs.query IS 'its statement, as pg_stat_activity shows it to you';
 COMMENT ON COLUMN gpusort_jobs.percent IS 'of the rows expected that were taken in, or of those taken in that were given out, by phase';
 
+-- The statistics count rows that workers formed.  The views stay, with two columns more, of new functions.
+DO $do$
+DECLARE
+    here text := pg_catalog.quote_ident(pg_catalog.current_schema());
+    name text;
+    result text;
+    columns text;
+    parameters text;
+    old text;
+    new text;
+BEGIN
+    FOR name, result, parameters, columns IN VALUES
+        ('gpusort_stats', 'record', '', 'COUNTED, '
+            'ingest_time AS ingest_ms, upload_wait_time AS upload_wait_ms, sort_time AS sort_ms, '
+            'gather_time AS gather_ms, emit_time AS emit_ms, tie_time AS ties_ms, formed_rows, formed_bytes'),
+        ('gpusort_stats_database', 'SETOF record', 'OUT datid oid, OUT datname name, ',
+            'datid, datname, COUNTED, formed_rows, formed_bytes')
+    LOOP
+        columns := pg_catalog.replace(columns, 'COUNTED',
+            'sorts, rows, bytes, temp_bytes, runs, tie_rows, queue_time, ingest_time, upload_wait_time, sort_time, '
+            'gather_time, emit_time, tie_time, index_builds, declined_builds, small_sorts, fallbacks, fallback_reasons, stats_reset');
+        old := pg_catalog.format('gpusort_%s', pg_catalog.gen_random_uuid());
+        new := pg_catalog.format('gpusort_%s', pg_catalog.gen_random_uuid());
+        EXECUTE pg_catalog.format('ALTER FUNCTION %s.%I() RENAME TO %I', here, name, old);
+        EXECUTE pg_catalog.format('CREATE FUNCTION %s.%I(%s OUT sorts bigint, OUT rows bigint, OUT bytes bigint, '
+            'OUT runs bigint, OUT tie_rows bigint, OUT ingest_time double precision, '
+            'OUT upload_wait_time double precision, OUT sort_time double precision, OUT gather_time double precision, '
+            'OUT emit_time double precision, OUT tie_time double precision, OUT small_sorts bigint, '
+            'OUT fallbacks bigint, OUT fallback_reasons jsonb, OUT stats_reset timestamptz, '
+            'OUT queue_time double precision, OUT temp_bytes bigint, OUT index_builds bigint, '
+            'OUT declined_builds bigint, OUT formed_rows bigint, OUT formed_bytes bigint) RETURNS %s '
+            'AS %L, %L LANGUAGE C VOLATILE STRICT PARALLEL SAFE', here, new, parameters, result, 'MODULE_PATHNAME',
+            pg_catalog.replace(name, 'gpusort_', 'gpusort_show_'));
+        EXECUTE pg_catalog.format('CREATE OR REPLACE VIEW %s.%I AS SELECT %s FROM %s.%I() AS %I', here, name, columns,
+            here, new, name);
+        EXECUTE pg_catalog.format('DROP FUNCTION %s.%I()', here, old);
+        EXECUTE pg_catalog.format('ALTER FUNCTION %s.%I() RENAME TO %I', here, new, name);
+    END LOOP;
+END $do$;
+REVOKE ALL ON FUNCTION gpusort_stats() FROM PUBLIC;
+REVOKE ALL ON FUNCTION gpusort_stats_database() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION gpusort_stats() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION gpusort_stats_database() TO pg_monitor;
+COMMENT ON FUNCTION gpusort_stats() IS 'what gpusort has done since the server started or the statistics were reset';
+COMMENT ON FUNCTION gpusort_stats_database() IS 'the same by database';
+COMMENT ON COLUMN gpusort_stats.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server, or put into pages of new tables';
+COMMENT ON COLUMN gpusort_stats.formed_bytes IS 'bytes of these';
+COMMENT ON COLUMN gpusort_stats_database.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server, or put into pages of new tables';
+COMMENT ON COLUMN gpusort_stats_database.formed_bytes IS 'bytes of these';
+
 -- Names in gpusort_check() are found when it is made, those of functions and operators in pg_catalog alone.
 DO $do$
 DECLARE

@@ -58,7 +58,9 @@ CREATE FUNCTION gpusort_stats(
     OUT queue_time double precision,
     OUT temp_bytes bigint,
     OUT index_builds bigint,
-    OUT declined_builds bigint)
+    OUT declined_builds bigint,
+    OUT formed_rows bigint,
+    OUT formed_bytes bigint)
 RETURNS record
 AS 'MODULE_PATHNAME', 'gpusort_show_stats'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
@@ -85,7 +87,9 @@ CREATE FUNCTION gpusort_stats_database(
     OUT queue_time double precision,
     OUT temp_bytes bigint,
     OUT index_builds bigint,
-    OUT declined_builds bigint)
+    OUT declined_builds bigint,
+    OUT formed_rows bigint,
+    OUT formed_bytes bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpusort_show_stats_database'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
@@ -182,8 +186,8 @@ BEGIN
         ('gpusort_service', '*'),
         ('gpusort_stats', 'COUNTED, '
             'ingest_time AS ingest_ms, upload_wait_time AS upload_wait_ms, sort_time AS sort_ms, '
-            'gather_time AS gather_ms, emit_time AS emit_ms, tie_time AS ties_ms'),
-        ('gpusort_stats_database', 'datid, datname, COUNTED')
+            'gather_time AS gather_ms, emit_time AS emit_ms, tie_time AS ties_ms, formed_rows, formed_bytes'),
+        ('gpusort_stats_database', 'datid, datname, COUNTED, formed_rows, formed_bytes')
     LOOP
         columns := pg_catalog.replace(columns, 'COUNTED',
             'sorts, rows, bytes, temp_bytes, runs, tie_rows, queue_time, ingest_time, upload_wait_time, sort_time, '
@@ -444,6 +448,8 @@ COMMENT ON COLUMN gpusort_stats.sort_ms IS 'old name of sort_time, which goes wi
 COMMENT ON COLUMN gpusort_stats.gather_ms IS 'old name of gather_time, which goes with the next version';
 COMMENT ON COLUMN gpusort_stats.emit_ms IS 'old name of emit_time, which goes with the next version';
 COMMENT ON COLUMN gpusort_stats.ties_ms IS 'old name of tie_time, which goes with the next version';
+COMMENT ON COLUMN gpusort_stats.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server, or put into pages of new tables';
+COMMENT ON COLUMN gpusort_stats.formed_bytes IS 'bytes of these';
 COMMENT ON VIEW gpusort_stats_database IS 'the same by database that has sorted';
 COMMENT ON COLUMN gpusort_stats_database.datid IS 'OID of the database; unknown: those beyond the first 64';
 COMMENT ON COLUMN gpusort_stats_database.datname IS 'name of the database; unknown if it was dropped';
@@ -466,6 +472,8 @@ COMMENT ON COLUMN gpusort_stats_database.small_sorts IS 'sorts of few rows, whic
 COMMENT ON COLUMN gpusort_stats_database.fallbacks IS 'sorts that the service did not do, and PostgreSQL did';
 COMMENT ON COLUMN gpusort_stats_database.fallback_reasons IS 'these by reason';
 COMMENT ON COLUMN gpusort_stats_database.stats_reset IS 'since when is counted';
+COMMENT ON COLUMN gpusort_stats_database.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server, or put into pages of new tables';
+COMMENT ON COLUMN gpusort_stats_database.formed_bytes IS 'bytes of these';
 COMMENT ON VIEW gpusort_jobs IS 'sorts that run now';
 COMMENT ON COLUMN gpusort_jobs.pid IS 'process of the session';
 COMMENT ON COLUMN gpusort_jobs.datid IS 'OID of its database';

@@ -93,6 +93,8 @@
 #define TABLE_HOOK_PARAMETERS PlannerInfo *root, Oid relid, bool inh, RelOptInfo *rel
 #define TABLE_HOOK_ARGUMENTS  root, relid, inh, rel
 #define TABLE_HOOK_TABLE      ((inh) ? (relid) : InvalidOid)
+
+#define PAGE_SET_PRUNABLE(page, xid) ((void) 0)
 #else
 #define TableHook             build_simple_rel_hook_type
 #define TABLE_HOOK            build_simple_rel_hook
@@ -105,22 +107,28 @@
 
 #define T_ClusterStmt T_RepackStmt
 
-#define PageSetChecksumInplace PageSetChecksum
+#define PageSetChecksumInplace       PageSetChecksum
+
+/* A page may be pruned once a tuple's insertion is known to have ended. */
+#define PAGE_SET_PRUNABLE(page, xid) PageSetPrunable(page, xid)
 #endif
 
 #if PG_VERSION_NUM < 160000
 #define RELATION_LOCATOR(relation)    ((relation)->rd_node)
+#define FIRST_LOCATOR_SUBID(relation) ((relation)->rd_firstRelfilenodeSubid)
 #define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->t_counts.t_numscans)
 #else
 #define RELATION_LOCATOR(relation)    ((relation)->rd_locator)
+#define FIRST_LOCATOR_SUBID(relation) ((relation)->rd_firstRelfilelocatorSubid)
 #define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->counts.numscans)
 #endif
 
-/* Has the checkpoint of a shutdown flush an unlogged relation's file; before, PostgreSQL's builds do without. */
-#if PG_VERSION_NUM < 170000
-#define REGISTER_UNLOGGED_SYNC(smgr) ((void) (smgr))
+/* Begins a COPY of a query to the client */
+#if PG_VERSION_NUM < 160000
+#define BEGIN_COPY_TO(pstate, query, options) BeginCopyTo(pstate, NULL, query, InvalidOid, NULL, false, NIL, options)
 #else
-#define REGISTER_UNLOGGED_SYNC(smgr) smgrregistersync(smgr, MAIN_FORKNUM)
+#define BEGIN_COPY_TO(pstate, query, options) \
+	BeginCopyTo(pstate, NULL, query, InvalidOid, NULL, false, NULL, NIL, options)
 #endif
 
 /* The longest tuple of a btree; and a comparator of one of its columns */
@@ -169,6 +177,10 @@
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 
+/* The parameters of ExecutorRun */
+#define EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
+#define EXECUTOR_RUN_ARGUMENTS  query, direction, count, execute_once
+
 /* A module says nothing about itself but what it was built for. */
 #define PG_MODULE_MAGIC_EXT(...) PG_MODULE_MAGIC
 
@@ -212,6 +224,8 @@ typedef int16 CompareType;
 #define SETOP_OPERATORS(setop)  ((setop)->dupOperators)
 #define SETOP_COLLATIONS(setop) ((setop)->dupCollations)
 #else
+#define EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count
+#define EXECUTOR_RUN_ARGUMENTS  query, direction, count
 #define WITHOUT_GROUPING_NULLS(root, expr)                                                         \
 	((root)->group_rtindex > 0                                                                     \
 		 ? remove_nulling_relids((Node *) (expr), bms_make_singleton((root)->group_rtindex), NULL) \

@@ -28,6 +28,7 @@
 #include "fmgr.h"
 #include "index/index.h"
 #include "miscadmin.h"
+#include "form/messages.h"
 #include "plan/planner.h"
 #include "server/availability.h"
 #include "server/installation.h"
@@ -76,6 +77,7 @@ _PG_init(void)
 		keep_freed_memory();
 		gpusort_shared_init();
 		gpusort_availability_init();
+		gpusort_messages_init();
 	}
 	gpusort_executor_init();
 	if (IsParallelWorker())

@@ -160,7 +160,7 @@ gpusort_plan_set_starts_workers(CustomScan *plan)
 List *
 gpusort_output_plan_pack(const GpuSortOutputInfo *info)
 {
-	return list_make1(list_make3_int(info->rescan_param, info->partial, info->partition_columns));
+	return list_make1(list_make4_int(info->rescan_param, info->partial, info->partition_columns, info->only_formed));
 }
 
 /* Reads what gpusort_output_plan_pack wrote. */
@@ -169,11 +169,12 @@ gpusort_output_plan_unpack(const CustomScan *plan)
 {
 	const List *numbers = linitial(plan->custom_private);
 
-	Assert(list_length(numbers) == 3);
+	Assert(list_length(numbers) == 4);
 	return (GpuSortOutputInfo){
 		.rescan_param = linitial_int(numbers),
 		.partial = lsecond_int(numbers) != 0,
 		.partition_columns = lthird_int(numbers),
+		.only_formed = lfourth_int(numbers) != 0,
 	};
 }
 

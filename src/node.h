@@ -108,6 +108,7 @@ typedef struct GpuSortOutputInfo
 {
 	int rescan_param; /* the Gather's, by which the plan below starts over; -1 while it is not known */
 	bool partial;     /* its rows go to the node above it, each process's own, in place of a queue */
+	bool only_formed; /* workers run ranges only where rows leave the server or fill a table; else the leader runs all */
 
 	/*
 	 * Rows that are equal in so many leading columns of the sort are a partition of the WindowAgg right above it, which

@@ -17,6 +17,8 @@
  *		+--------> GATHER
  *		  refused
  *
+ * Where all ranges are the leader's (output.c) it goes through stage ALL once, in place of those between.
+ *
  * While it waits for rows of a worker's range the leader computes the next range that nobody has
  * claimed, a few rows at a time, and puts what comes of it into a stash until that
  * range's turn: a tuplestore, which spills beyond work_mem.  So with few workers it is one of
@@ -27,11 +29,19 @@
  *
  * Rows are shown where they lie in a queue.  The node cannot go back, nor mark.
  *
+ * Where the rows are to leave the server at once, workers' queues and stashes are of bytes that rows were formed as.
+ * Then a slot of the node's own stands for the bytes of some rows (gpusort_exchange_formed_rows), all others
+ * are rows as ever, which have to be formed yet.
+ *
+ * Where the rows are a new table's, all processes put them into pages, and when all have ended one slot stands for all
+ * rows.
+ *
  *-------------------------------------------------------------------------
  */
-#include "compat.h"
+#include "exec/exchange.h"
 
 #include "access/parallel.h"
+#include "catalog/pg_type_d.h"
 #include "commands/explain.h"
 #include "parallel/claims.h"
 #include "exec/explain.h"
@@ -44,6 +54,7 @@
 #include "server/wait_events.h"
 #include "sort/heap_rows.h"
 #include "storage/latch.h"
+#include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
 /* Where the next row comes from. */
@@ -54,6 +65,7 @@ typedef enum ExchangeStage
 	STAGE_QUEUE,   /* the current range, a worker's */
 	STAGE_STASH,   /* the current range, the leader's, as far as it has been stashed */
 	STAGE_PLAN,    /* the same, straight from the plan */
+	STAGE_ALL,     /* all ranges at once, which are the leader's, straight from the plan */
 	STAGE_GATHER,  /* Gather */
 	STAGE_ENDED,   /* there is none */
 	STAGE_STOPPED, /* nowhere any more */
@@ -62,8 +74,17 @@ typedef enum ExchangeStage
 /* The leader is so many ranges ahead at most: it should have something to do, but not what workers could have done. */
 #define STASHED_RANGES_MAX 2
 
-/* So many rows are stashed before the worker is looked after again. */
-#define STASH_ROWS 32
+/* So many rows are stashed before the worker is looked after again; or of rows that were formed so many bytes. */
+#define STASH_ROWS  32
+#define STASH_BYTES (32 << 10)
+
+/* The columns of a stash of formed rows: of how many the data are; 0: of one that was not formed, a MinimalTuple. */
+typedef enum FormedColumn
+{
+	FORMED_ROWS,
+	FORMED_DATA,
+	FORMED_COLUMNS,
+} FormedColumn;
 
 /* One of the leader's ranges whose turn is to come. */
 typedef struct StashedRange
@@ -89,9 +110,23 @@ typedef struct ExchangeState
 	StashedRange stash[STASHED_RANGES_MAX]; /* in rising order; stores are kept for others when a range has been emitted */
 	int stashed;
 
+	GpuSortFormer *former;      /* the leader's, if rows are to be formed; else NULL */
+	TupleTableSlot *formed;     /* stands for formed_rows */
+	TupleTableSlot *stash_slot; /* of a stash of formed rows; else NULL */
+	GpuSortFormedRows formed_rows;
+
 	int nprocesses;                 /* entries in figures */
 	GpuSortProcessFigures *figures; /* by process, of the last time */
 } ExchangeState;
+
+/* Empties the slots that may show what is in a stash, or in a queue. */
+static void
+clear_slots(ExchangeState *state)
+{
+	ExecClearTuple(state->slot);
+	if (state->stash_slot != NULL)
+		ExecClearTuple(state->stash_slot);
+}
 
 /* Drops the first stashed range, which has been emitted; its store will do for another. */
 static void
@@ -99,7 +134,7 @@ drop_stashed(ExchangeState *state)
 {
 	Tuplestorestate *store = state->stash[0].rows;
 
-	ExecClearTuple(state->slot);
+	clear_slots(state);
 	tuplestore_clear(store);
 	state->stashed--;
 	memmove(state->stash, state->stash + 1, (STASHED_RANGES_MAX - 1) * sizeof(StashedRange));
@@ -110,7 +145,7 @@ drop_stashed(ExchangeState *state)
 static void
 end_stash(ExchangeState *state)
 {
-	ExecClearTuple(state->slot);
+	clear_slots(state);
 	for (int i = 0; i < STASHED_RANGES_MAX; i++)
 	{
 		if (state->stash[i].rows != NULL)
@@ -130,6 +165,63 @@ fall_back(ExchangeState *state)
 	gpusort_output_fall_back(state->output);
 	ExecReScan(outerPlanState(state));
 	state->stage = STAGE_GATHER;
+}
+
+/* Begins with all ranges at once. */
+static void
+begin_all(ExchangeState *state)
+{
+	if (!gpusort_output_begin_all(state->output))
+	{
+		fall_back(state);
+		return;
+	}
+	state->stage = STAGE_ALL;
+	state->range = state->ranges;
+	state->owner = GPUSORT_LEADER_PROCESS;
+	state->figures[state->owner].ranges = state->ranges;
+}
+
+/* Reads Gather to its end, so that workers' errors and counts come in. */
+static void
+drain_gather(ExchangeState *state)
+{
+	TupleTableSlot *row;
+
+	do
+	{
+		row = gpusort_gather_row(outerPlanState(state));
+	} while (!TupIsNull(row));
+}
+
+/*
+ * Has all processes put the rows into a new table.  Shows what stands for all of them; NULL if there are none, or they
+ * were lost.
+ */
+static TupleTableSlot *
+fill_table(ExchangeState *state)
+{
+	uint64 rows = 0;
+
+	gpusort_output_put_into_table(state->output);
+	drain_gather(state);
+	if (gpusort_output_has_failed(state->output))
+	{
+		state->emitted = gpusort_new_table_is_begun(gpusort_output_into(state->output->shared));
+		fall_back(state);
+		return NULL;
+	}
+	gpusort_output_finish(state->output);
+	memcpy(state->figures, state->output->shared->figures, state->nprocesses * sizeof(GpuSortProcessFigures));
+	for (int i = 0; i < state->nprocesses; i++)
+		rows += state->figures[i].rows;
+	state->stage = STAGE_ENDED;
+	if (rows == 0)
+		return NULL;
+	if (state->css.ss.ps.instrument != NULL)
+		InstrUpdateTupleCount(state->css.ss.ps.instrument, (double) rows - 1);
+	state->formed_rows = (GpuSortFormedRows){.rows = rows};
+	return state->formed;
 }
 
 /*
@@ -165,19 +257,11 @@ begin_exchange(ExchangeState *state)
 	if (state->figures != NULL)
 		pfree(state->figures);
 	state->figures = MemoryContextAllocZero(gather->ps.state->es_query_cxt, bytes);
+	if (state->output->shared->into)
+		return fill_table(state);
+	if (state->ranges > 0 && state->output->shared->leads_all)
+		begin_all(state);
 	return NULL;
-}
-
-/* Reads Gather to its end, so that workers' errors and counts come in. */
-static void
-drain_gather(ExchangeState *state)
-{
-	TupleTableSlot *row;
-
-	do
-	{
-		row = gpusort_gather_row(outerPlanState(state));
-	} while (!TupIsNull(row));
 }
 
 /* Begins the leader's current range, whose rows come from the plan; asked: it was asked for. */
@@ -278,6 +362,73 @@ stash_next_range(ExchangeState *state)
 	return true;
 }
 
+/* Puts into a stash what stands for so many rows. */
+static void
+stash_data(ExchangeState *state, StashedRange *range, int rows, const char *data, Size length)
+{
+	bool nulls[FORMED_COLUMNS] = {false};
+	Datum values[FORMED_COLUMNS];
+
+	values[FORMED_ROWS] = Int32GetDatum(rows);
+	values[FORMED_DATA] = PointerGetDatum(cstring_to_text_with_len(data, length));
+	tuplestore_putvalues(range->rows, state->stash_slot->tts_tupleDescriptor, values, nulls);
+	pfree(DatumGetPointer(values[FORMED_DATA]));
+}
+
+/* Stashes the rows that the leader has formed. */
+static void
+stash_formed(ExchangeState *state, StashedRange *range, int rows)
+{
+	const StringInfoData *bytes = &state->former->caught.bytes;
+
+	if (rows == 0)
+		return;
+	stash_data(state, range, rows, bytes->data, bytes->len);
+	gpusort_former_clear(state->former);
+}
+
+/* Stashes a row that was too long to be formed. */
+static void
+stash_long_row(ExchangeState *state, StashedRange *range, TupleTableSlot *row)
+{
+	bool should_free;
+	MinimalTuple tuple = ExecFetchSlotMinimalTuple(row, &should_free);
+
+	stash_data(state, range, 0, (const char *) tuple, tuple->t_len);
+	if (should_free)
+		heap_free_minimal_tuple(tuple);
+}
+
+/* Stashes some rows of a range of the leader's, which the plan gives; false if it has no more. */
+static bool
+stash_range(ExchangeState *state, StashedRange *range)
+{
+	GpuSortFormer *former = state->former;
+	TupleTableSlot *row = NULL;
+	int formed = 0;
+
+	for (int i = 0; i < STASH_ROWS; i++)
+	{
+		row = gpusort_output_row(state->output);
+		if (TupIsNull(row))
+			break;
+		if (former == NULL)
+			tuplestore_puttupleslot(range->rows, row);
+		else if (gpusort_former_row(former, row))
+			formed++;
+		else
+		{
+			stash_formed(state, range, formed);
+			formed = 0;
+			stash_long_row(state, range, row);
+		}
+		if (former != NULL && former->caught.bytes.len > STASH_BYTES)
+			break;
+	}
+	stash_formed(state, range, formed);
+	return !TupIsNull(row);
+}
+
 /* Stashes some rows of the leader's ranges; false if there is nothing to do.  The rows may turn out to be lost. */
 static bool
 stash_rows(ExchangeState *state)
@@ -297,20 +448,54 @@ stash_rows(ExchangeState *state)
 			fall_back(state);
 		return true;
 	}
-	for (int i = 0; i < STASH_ROWS; i++)
+	if (!stash_range(state, first))
 	{
-		TupleTableSlot *row = gpusort_output_row(state->output);
-
-		if (TupIsNull(row))
-		{
-			first->complete = true;
-			if (gpusort_output_has_failed(state->output))
-				fall_back(state);
-			break;
-		}
-		tuplestore_puttupleslot(first->rows, row);
+		first->complete = true;
+		if (gpusort_output_has_failed(state->output))
+			fall_back(state);
 	}
 	return true;
+}
+
+/* Shows what stands for so many rows: the slot for formed ones, or the row if there are none. */
+static TupleTableSlot *
+show_formed(ExchangeState *state, bool own, uint32 rows, const char *data, Size length)
+{
+	if (rows > 0)
+	{
+		state->formed_rows = (GpuSortFormedRows){.data = data, .length = length, .rows = rows, .own = own};
+		return state->formed;
+	}
+	/* data may not be aligned */
+	return ExecStoreMinimalTuple(memcpy(palloc(length), data, length), state->slot, true);
+}
+
+/* Shows the next of a stash; NULL: there is none. */
+static TupleTableSlot *
+show_stashed(ExchangeState *state, Tuplestorestate *store)
+{
+	TupleTableSlot *slot = state->stash_slot;
+	bytea *data;
+
+	if (slot == NULL)
+		return tuplestore_gettupleslot(store, true, false, state->slot) ? state->slot : NULL;
+	if (!tuplestore_gettupleslot(store, true, false, slot))
+		return NULL;
+	slot_getallattrs(slot);
+	data = (bytea *) DatumGetPointer(slot->tts_values[FORMED_DATA]);
+	return show_formed(state, true, DatumGetInt32(slot->tts_values[FORMED_ROWS]), VARDATA_ANY(data),
+					   VARSIZE_ANY_EXHDR(data));
+}
+
+/* Shows what was read from a queue. */
+static TupleTableSlot *
+show_queued(ExchangeState *state, MinimalTuple row)
+{
+	const GpuSortRowBytes *bytes = (const GpuSortRowBytes *) row;
+
+	if (state->former == NULL)
+		return gpusort_slot_show(state->slot, row);
+	return show_formed(state, false, bytes->rows, bytes->data, bytes->bytes - offsetof(GpuSortRowBytes, data));
 }
 
 /* Emits the next row of the current stashed range; NULL if there is none, or the plan is to give it. */
@@ -318,9 +503,10 @@ static TupleTableSlot *
 stashed_row(ExchangeState *state)
 {
 	StashedRange *first = &state->stash[0];
+	TupleTableSlot *row = show_stashed(state, first->rows);
 
-	if (tuplestore_gettupleslot(first->rows, true, false, state->slot))
-		return state->slot;
+	if (row != NULL)
+		return row;
 	if (first->complete)
 		end_range(state);
 	else
@@ -340,7 +526,7 @@ queue_row(ExchangeState *state)
 		switch (gpusort_row_queue_next(state->queue, &row))
 		{
 			case GPUSORT_ROW_QUEUE_ROW:
-				return gpusort_slot_show(state->slot, row);
+				return show_queued(state, row);
 			case GPUSORT_ROW_QUEUE_RANGE_END:
 				end_range(state);
 				return NULL;
@@ -361,19 +547,30 @@ queue_row(ExchangeState *state)
 	}
 }
 
-/* Emits the next row of the leader's range; NULL if the range has ended, or is lost. */
+/* Emits a row of the leader's range; it may be none: the range has ended, or is lost. */
 static TupleTableSlot *
-plan_row(ExchangeState *state)
+emit_own(ExchangeState *state, TupleTableSlot *row)
 {
-	TupleTableSlot *row = gpusort_output_row(state->output);
-
 	if (likely(!TupIsNull(row)))
 		return row;
 	if (gpusort_output_has_failed(state->output))
 		fall_back(state);
+	else if (state->stage == STAGE_ALL)
+		state->stage = STAGE_BETWEEN; /* behind the last */
 	else
 		end_range(state);
 	return NULL;
+}
+
+/* Counts the row in a slot, or those that it stands for. */
+static void
+count_rows(ExchangeState *state, const TupleTableSlot *row)
+{
+	const uint64 rows = row == state->formed ? state->formed_rows.rows : 1;
+
+	state->figures[state->owner].rows += rows;
+	if (rows != 1 && state->css.ss.ps.instrument != NULL)
+		InstrUpdateTupleCount(state->css.ss.ps.instrument, (double) rows - 1);
 }
 
 /* Emits the next row, whatever the stage; an empty slot after the last. */
@@ -403,7 +600,8 @@ next_row(ExchangeState *state)
 				row = stashed_row(state);
 				break;
 			case STAGE_PLAN:
-				row = plan_row(state);
+			case STAGE_ALL:
+				row = emit_own(state, gpusort_output_row(state->output));
 				break;
 			case STAGE_GATHER:
 				return gpusort_gather_row(outerPlanState(state));
@@ -414,7 +612,7 @@ next_row(ExchangeState *state)
 		}
 		if (row != NULL)
 		{
-			state->figures[state->owner].rows++;
+			count_rows(state, row);
 			state->emitted = true;
 			return row;
 		}
@@ -428,7 +626,7 @@ exec_exchange(PlanState *ps)
 	ExchangeState *state = (ExchangeState *) ps;
 
 	/* Nothing here waits within a batch of rows, so interrupts are looked at between batches. */
-	if (likely(state->stage == STAGE_QUEUE && state->emitted))
+	if (likely(state->stage == STAGE_QUEUE && state->emitted && state->former == NULL))
 	{
 		MinimalTuple row = gpusort_row_queue_ready_row(state->queue);
 
@@ -436,6 +634,16 @@ exec_exchange(PlanState *ps)
 		{
 			state->figures[state->owner].rows++;
 			return gpusort_slot_show(state->slot, row);
+		}
+	}
+	else if (state->stage == STAGE_ALL && state->emitted)
+	{
+		TupleTableSlot *row = emit_own(state, gpusort_output_row(state->output));
+
+		if (likely(row != NULL))
+		{
+			state->figures[GPUSORT_LEADER_PROCESS].rows++;
+			return row;
 		}
 	}
 	return next_row(state);
@@ -544,3 +752,68 @@ const CustomScanMethods gpusort_exchange_scan_methods = {
 	.CustomName = GPUSORT_EXCHANGE_NODE_NAME,
 	.CreateCustomScanState = create_state,
 };
+
+/* Returns true if a node is a GpuSortExchange. */
+bool
+gpusort_is_exchange(const PlanState *ps)
+{
+	return IsA(ps, CustomScanState) && ((const CustomScanState *) ps)->methods == &exec_methods;
+}
+
+/* The descriptor of a stash of formed rows. */
+static TupleDesc
+formed_desc(void)
+{
+	TupleDesc desc = CreateTemplateTupleDesc(FORMED_COLUMNS);
+
+	TupleDescInitEntry(desc, FORMED_ROWS + 1, NULL, INT4OID, -1, 0);
+	TupleDescInitEntry(desc, FORMED_DATA + 1, NULL, BYTEAOID, -1, 0);
+	TupleDescFinalize(desc);
+	return desc;
+}
+
+/* Makes the slot that stands for rows. */
+static void
+stand_for_rows(ExchangeState *state)
+{
+	PlanState *ps = &state->css.ss.ps;
+
+	state->formed = ExecInitExtraTupleSlot(ps->state, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
+	ExecStoreAllNullTuple(state->formed);
+}
+
+/*
+ * Has the processes form rows: workers by the format, the leader what it does ahead by its former.  To be called before
+ * the node emits a row.
+ */
+void
+gpusort_exchange_form_rows(PlanState *ps, const GpuSortFormat *format, GpuSortFormer *former)
+{
+	ExchangeState *state = (ExchangeState *) ps;
+
+	Assert(state->stage == STAGE_BEGIN && state->former == NULL);
+	state->former = former;
+	state->output->format = format;
+	stand_for_rows(state);
+	state->stash_slot = ExecInitExtraTupleSlot(ps->state, formed_desc(), &TTSOpsMinimalTuple);
+}
+
+/* Has the processes put all rows into a new table.  To be called before the node emits a row. */
+void
+gpusort_exchange_fill_table(PlanState *ps, const GpuSortNewTable *table)
+{
+	ExchangeState *state = (ExchangeState *) ps;
+
+	Assert(state->stage == STAGE_BEGIN && state->former == NULL);
+	state->output->into = table;
+	stand_for_rows(state);
+}
+
+/* Returns the rows that a slot stands for which the node has emitted just now; NULL: it is a row. */
+const GpuSortFormedRows *
+gpusort_exchange_formed_rows(const PlanState *ps, const TupleTableSlot *slot)
+{
+	const ExchangeState *state = (const ExchangeState *) ps;
+
+	return slot == state->formed ? &state->formed_rows : NULL;
+}

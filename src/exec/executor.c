@@ -17,8 +17,8 @@
  *	  percentiles.c		what an Agg above reads by the numbers of rows, with hypothetical.c; numbered_rows.c
  *
  * The nodes above a sort whose rows several processes read are in output.c, with output_share.c and nodes.c, and
- * exchange.c, and window_ranges.c is for windows that go on from range to range.  They drive such a GpuSort: its rows
- * are put before one is asked for.
+ * exchange.c; rows_out.c has their rows formed as what a client gets, and window_ranges.c is for windows that go on
+ * from range to range.  They drive such a GpuSort: its rows are put before one is asked for.
  *
  * The outer side of a merge join stays in stage INPUT, without a row, where the inner side has none (stream.c).
  *
@@ -36,6 +36,7 @@
 #include "exec/ingest.h"
 #include "exec/output.h"
 #include "exec/percentiles.h"
+#include "exec/rows_out.h"
 #include "exec/running.h"
 #include "exec/scan_state.h"
 #include "exec/stream.h"
@@ -354,4 +355,5 @@ gpusort_executor_init(void)
 	RegisterCustomScanMethods(&gpusort_exchange_scan_methods);
 	previous_executor_start = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
+	gpusort_rows_out_init();
 }

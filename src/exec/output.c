@@ -17,8 +17,11 @@
  *
  *	  - to the node above in the same process, in a partial plan.  As in any partial plan, each row comes from one
  *		process, and there is no order over all.
- *	  - else in a worker to its row queue, which GpuSortExchange reads.  It claims and reads the leader's
- *		ranges itself, without a queue (exchange.c).
+ *	  - where a new table is all that rows go to, into pages of it (pages/heap_pages.h), which every process writes.
+ *		Ranges are the leader's as they are any worker's then.
+ *	  - else in a worker to its row queue, which GpuSortExchange reads: rows, or the bytes that they leave the server
+ *		as, where the leader has said so (rows_out.c).  It claims and reads the leader's ranges itself, without a
+ *		queue (exchange.c).
  *
  * The plan starts over by a changed parameter, Gather's rescan_param, on which all nodes from here to the GpuSorts
  * depend; what is below these is not read again.
@@ -28,6 +31,9 @@
  * workers send first, or never, where no more rows are wanted.  Its connection keeps the sorts until Gather has ended
  * its workers.  Where the service lets no worker order the sorts, workers wait for the leader, who comes while rows
  * are wanted; with parallel_leader_participation off it would not, so the service takes no part then.
+ *
+ * READ BY THE LEADER.  Where a plan runs by ranges only because forming rows as bytes takes time, and they are not
+ * formed, as it turns out, workers end when the rows are in order, and the leader reads all of them in one go.
  *
  * NO DEADLOCK.  The process whose range is being read waits for nobody but the service and the reader of its queue.
  *
@@ -50,6 +56,7 @@
 #include "miscadmin.h"
 #include "parallel/participants.h"
 #include "server/reasons.h"
+#include "server/statistics.h"
 #include "server/wait_events.h"
 #include "storage/latch.h"
 
@@ -111,7 +118,14 @@ participate(GpuSortOutputState *state)
 	if (!shared->claims.stop)
 		gpusort_participant_ingest(&own);
 	state->stage = GPUSORT_OUTPUT_ENDED;
-	if (!gpusort_participant_await_ranges(&own) || !gpusort_participant_open(&own))
+	if (!gpusort_participant_await_ranges(&own))
+		return;
+	if (IsParallelWorker() && shared->leads_all)
+	{
+		gpusort_sort_set_close(&state->nodes.set);
+		return;
+	}
+	if (!gpusort_participant_open(&own))
 		return;
 	state->stage = GPUSORT_OUTPUT_RANGES;
 	if (IsParallelWorker())
@@ -208,10 +222,37 @@ next_row(GpuSortOutputState *state)
 	return NULL;
 }
 
+/* A worker's way to its leader. */
+typedef struct RowWriter
+{
+	GpuSortOutputState *state;
+	GpuSortRowQueueWriter *queue;
+	GpuSortFormer *former; /* NULL: rows go as rows */
+	uint64 formed_rows;
+	uint64 formed_bytes;
+} RowWriter;
+
+/* Puts a row into the queue; false if it is not wanted any more. */
+static inline bool
+write_row(RowWriter *writer, TupleTableSlot *row)
+{
+	GpuSortFormer *former = writer->former;
+
+	if (former == NULL)
+		return gpusort_row_queue_put(writer->queue, row);
+	gpusort_former_clear(former);
+	if (!gpusort_former_row(former, row))
+		return gpusort_row_queue_put_row_among_bytes(writer->queue, row);
+	writer->formed_rows++;
+	writer->formed_bytes += former->caught.bytes.len;
+	return gpusort_row_queue_put_bytes(writer->queue, former->caught.bytes.data, former->caught.bytes.len);
+}
+
 /* Writes the rows of the current range to the queue; false if they are lost, or not wanted any more. */
 static bool
-write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
+write_range(RowWriter *writer)
 {
+	GpuSortOutputState *state = writer->state;
 	PlanState *ps = &state->css.ss.ps;
 	double rows = 0;
 
@@ -221,7 +262,7 @@ write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 
 		if (TupIsNull(row))
 			break;
-		if (!gpusort_row_queue_put(writer, row))
+		if (!write_row(writer, row))
 			return false;
 		rows++;
 	}
@@ -229,23 +270,103 @@ write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 		return false;
 	if (ps->instrument != NULL)
 		InstrUpdateTupleCount(ps->instrument, rows);
-	return gpusort_row_queue_end_range(writer);
+	return gpusort_row_queue_end_range(writer->queue);
 }
 
-/* Writes one range after another to this worker's queue, until there is none left. */
+/* Writes one range after another to this worker's queue, until there is none left; a GpuSortFormerCallback. */
 static void
-write_ranges(GpuSortOutputState *state)
+write_ranges(GpuSortFormer *former, void *arg)
 {
-	GpuSortRowQueueWriter *writer =
-		gpusort_row_queue_open_writer(gpusort_output_queue_place(state->shared, ParallelWorkerNumber));
+	GpuSortOutputState *state = arg;
+	RowWriter writer = {
+		.state = state,
+		.queue = gpusort_row_queue_open_writer(gpusort_output_queue_place(state->shared, ParallelWorkerNumber)),
+		.former = former,
+	};
 
 	if (ask_next(state))
 	{
-		while (next_range(state) && write_range(state, writer))
+		while (next_range(state) && write_range(&writer))
 			;
 	}
-	gpusort_row_queue_close_writer(writer);
+	if (writer.formed_rows > 0)
+		gpusort_stats_count_formed(writer.formed_rows, writer.formed_bytes);
+	gpusort_row_queue_close_writer(writer.queue);
 	gpusort_sort_set_close(&state->nodes.set);
+}
+
+/* Puts the rows of the current range into pages; returns how many, or -1 if they are lost, or not wanted any more. */
+static int64
+put_range(GpuSortOutputState *state, GpuSortHeapPages *pages)
+{
+	int64 rows = 0;
+
+	for (;;)
+	{
+		TupleTableSlot *row = IsParallelWorker() ? next_row(state) : gpusort_output_row(state);
+
+		if (TupIsNull(row))
+			break;
+		gpusort_heap_pages_put(pages, row);
+		rows++;
+	}
+	if (state->nodes.set.lost || gpusort_output_has_failed(state))
+		return -1;
+	gpusort_heap_pages_end(pages);
+	return rows;
+}
+
+/* Puts one range after another into pages of the new table, until there is none left. */
+void
+gpusort_output_put_into_table(GpuSortOutputState *state)
+{
+	GpuSortOutputShared *shared = state->shared;
+	GpuSortProcessFigures *own = &shared->figures[own_process()];
+	GpuSortHeapPages *pages = gpusort_heap_pages_open(gpusort_output_into(shared), &shared->claims.stop);
+	NodeInstrumentation *instrument = state->css.ss.ps.instrument;
+	bool more = ask_next(state);
+	uint64 count;
+
+	while (more)
+	{
+		const int range = state->asked;
+		int64 rows = -1;
+
+		if (next_range(state))
+		{
+			if (!IsParallelWorker())
+				gpusort_sort_set_show(&state->nodes.set, range);
+			gpusort_heap_pages_begin(pages, range);
+			rows = put_range(state, pages);
+		}
+		more = rows >= 0;
+		if (!more)
+			break;
+		own->ranges++;
+		own->rows += rows;
+	}
+	count = gpusort_heap_pages_close(pages);
+	if (!IsParallelWorker())
+		return;
+	if (instrument != NULL)
+		InstrUpdateTupleCount(instrument, own->rows);
+	if (own->rows > 0)
+		gpusort_stats_count_formed(own->rows, count * BLCKSZ);
+	gpusort_sort_set_close(&state->nodes.set);
+}
+
+/* Writes the rows of a worker's ranges to where they go. */
+static void
+write_all(GpuSortOutputState *state)
+{
+	const GpuSortFormat *format = gpusort_output_format(state->shared);
+
+	if (state->shared->into)
+		gpusort_output_put_into_table(state);
+	else if (format == NULL)
+		write_ranges(NULL, state);
+	else
+		gpusort_with_former(format, ExecGetResultType(outerPlanState(state)), write_ranges, state);
 }
 
 /* Returns the node's next row below a GpuSortExchange: one empty row, or where the leader is alone all rows. */
@@ -263,7 +384,7 @@ exec_below_exchange(GpuSortOutputState *state)
 	if (!IsParallelWorker())
 		return ExecStoreAllNullTuple(state->empty_row);
 	if (state->stage == GPUSORT_OUTPUT_RANGES)
-		write_ranges(state);
+		write_all(state);
 	return NULL;
 }
 
@@ -363,6 +484,7 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
 	state->partial = info.partial;
+	state->only_formed = info.only_formed;
 	if (state->partial)
 		ps->ExecProcNode = exec_partial;
 	else
@@ -519,6 +641,18 @@ gpusort_output_row(GpuSortOutputState *state)
 	if (instrument != NULL)
 		InstrStopNode(instrument, TupIsNull(row) ? 0 : 1);
 	return row;
+}
+
+/* Makes the plan below start over on all rows, which are the leader's to read; false if they are lost. */
+bool
+gpusort_output_begin_all(GpuSortOutputState *state)
+{
+	GpuSortFailure failure;
+
+	if (gpusort_sort_set_ask_all(&state->nodes.set, &failure))
+		return gpusort_output_begin_range(state);
+	gpusort_claims_stop(&state->shared->claims, &failure);
+	return false;
 }
 
 /*

@@ -15,6 +15,8 @@
 #include "exec/window_ranges.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
+#include "form/format.h"
+#include "pages/heap_pages.h"
 #include "parallel/claims.h"
 #include "parallel/row_queue.h"
 
@@ -29,13 +31,16 @@ typedef enum GpuSortOutputStage
 
 /*
  * In dynamic shared memory, or where there are no workers in the leader's.  Below a GpuSortExchange the workers' row
- * queues follow.
+ * queues follow, and behind them the format, if there is one; or a GpuSortNewTableShared alone.
  */
 typedef struct GpuSortOutputShared
 {
 	GpuSortClaims claims;
 	bool alone;     /* the service takes no part: one process does everything */
 	int nprocesses; /* the leader and its workers, if all start */
+	bool formed;    /* workers form their rows, and the queues are of bytes */
+	bool leads_all; /* all rows are the leader's to read, as if they were one range */
+	bool into;      /* all processes put their rows into a new table's pages, and there are no queues */
 	GpuSortWindowShared window;
 	GpuSortProcessFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* by process, each of them writes its own */
 } GpuSortOutputShared;
@@ -45,6 +50,7 @@ typedef struct GpuSortOutputState
 {
 	CustomScanState css; /* must be first field */
 	bool partial;        /* rows go to the node above in the same process, not to a GpuSortExchange */
+	bool only_formed;    /* workers run ranges only if they form the rows, or put them into a table */
 	GpuSortNodes nodes;
 	GpuSortWindowRanges window;
 	GpuSortOutputShared *shared; /* NULL: there is none yet */
@@ -54,6 +60,8 @@ typedef struct GpuSortOutputState
 	/* the leader's */
 	PlanState *gather;
 	ParallelContext *workers;       /* NULL: shared is not in Gather's memory, and there are no workers */
+	const GpuSortFormat *format;    /* by which workers form their rows; NULL: they do not */
+	const GpuSortNewTable *into;    /* whose pages take the rows; NULL: there is none */
 	GpuSortOutputShared *own;       /* what is shared then; NULL: not made */
 	GpuSortFailure lost;            /* why it runs the plan alone the next time; reason NONE: it does not */
 	GpuSortRowQueueReader **queues; /* by worker; NULL: none is open */
@@ -75,11 +83,15 @@ extern GpuSortRowQueueReader *gpusort_output_queue(GpuSortOutputState *state, in
 extern bool gpusort_output_ask(GpuSortOutputState *state, uint32 range);
 extern bool gpusort_output_begin_range(GpuSortOutputState *state);
 extern TupleTableSlot *gpusort_output_row(GpuSortOutputState *state);
+extern bool gpusort_output_begin_all(GpuSortOutputState *state);
+extern void gpusort_output_put_into_table(GpuSortOutputState *state);
 extern void gpusort_output_fall_back(GpuSortOutputState *state);
 pg_noreturn extern void gpusort_output_report_lost(GpuSortOutputState *state, bool emitted);
 
 /* output_share.c: what the participants share, and when it begins and ends */
 extern void *gpusort_output_queue_place(GpuSortOutputShared *shared, int worker);
+extern GpuSortNewTableShared *gpusort_output_into(GpuSortOutputShared *shared);
+extern const GpuSortFormat *gpusort_output_format(GpuSortOutputShared *shared);
 extern void gpusort_output_begin_without_workers(GpuSortOutputState *state);
 extern void gpusort_output_stop(GpuSortOutputState *state);
 extern void gpusort_output_finish(GpuSortOutputState *state);

@@ -33,6 +33,20 @@ gpusort_output_queue_place(GpuSortOutputShared *shared, int worker)
 	return (char *) shared + shared_bytes(shared->nprocesses) + worker * gpusort_row_queue_bytes();
 }
 
+/* Returns the new table whose pages take the rows, which is in the place of the queues. */
+GpuSortNewTableShared *
+gpusort_output_into(GpuSortOutputShared *shared)
+{
+	return (GpuSortNewTableShared *) gpusort_output_queue_place(shared, 0);
+}
+
+/* Returns by what workers form their rows; NULL: they do not. */
+const GpuSortFormat *
+gpusort_output_format(GpuSortOutputShared *shared)
+{
+	return shared->formed ? gpusort_output_queue_place(shared, shared->nprocesses - 1) : NULL;
+}
+
 /* Begins the sorts in the service; false, with a reason, if it takes no part. */
 static bool
 begin_in_service(GpuSortOutputState *state, GpuSortFailure *failure)
@@ -70,7 +84,10 @@ begin_run(GpuSortOutputState *state)
 	shared->window = (GpuSortWindowShared){.totals = InvalidDsaPointer};
 	gpusort_claims_start(&shared->claims);
 	memset(shared->figures, 0, shared->nprocesses * sizeof(GpuSortProcessFigures));
+	shared->leads_all = state->only_formed && !shared->formed && !shared->into;
 	shared->alone = !begin_in_service(state, &failure);
+	if (shared->into)
+		gpusort_new_table_init(gpusort_output_into(shared), state->into);
 	if (!shared->alone)
 		return;
 	gpusort_sort_set_refuse(&state->nodes.set, &failure);
@@ -78,8 +95,10 @@ begin_run(GpuSortOutputState *state)
 }
 
 static void
-create_shared(GpuSortOutputShared *shared, int nprocesses)
+create_shared(GpuSortOutputState *state, GpuSortOutputShared *shared, int nprocesses)
 {
+	shared->formed = false;
+	shared->into = state->into != NULL;
 	gpusort_claims_create(&shared->claims);
 	shared->nprocesses = nprocesses;
 }
@@ -90,8 +109,10 @@ gpusort_output_begin_without_workers(GpuSortOutputState *state)
 {
 	if (state->own == NULL)
 	{
-		state->own = MemoryContextAllocZero(state->css.ss.ps.state->es_query_cxt, shared_bytes(1));
-		create_shared(state->own, 1);
+		const Size into = state->into == NULL ? 0 : sizeof(GpuSortNewTableShared);
+
+		state->own = MemoryContextAllocZero(state->css.ss.ps.state->es_query_cxt, shared_bytes(1) + into);
+		create_shared(state, state->own, 1);
 	}
 	state->shared = state->own;
 	begin_run(state);
@@ -132,6 +153,8 @@ gpusort_output_stop(GpuSortOutputState *state)
 	if (state->workers == NULL)
 		return;
 	gpusort_claims_stop(&state->shared->claims, NULL);
+	if (state->shared->into)
+		gpusort_range_places_wake(&gpusort_output_into(state->shared)->places);
 	close_queues(state);
 }
 
@@ -150,7 +173,7 @@ share(GpuSortOutputState *state)
 
 	gpusort_sort_set_end(&state->nodes.set);
 	begin_run(state);
-	if (!state->partial && !state->shared->alone)
+	if (!state->partial && !state->shared->alone && !state->shared->into)
 		open_queues(state);
 	if (state->gather != NULL)
 		RegisterExprContextCallback(state->gather->ps_ExprContext, before_gather_starts_over, PointerGetDatum(state));
@@ -163,8 +186,11 @@ gpusort_output_estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 {
 	const GpuSortOutputState *state = (GpuSortOutputState *) node;
 	const Size queues = state->partial ? 0 : mul_size(pcxt->nworkers, gpusort_row_queue_bytes());
+	const Size format = state->format == NULL ? 0 : state->format->bytes;
 
-	return add_size(shared_bytes(1 + pcxt->nworkers), queues);
+	if (state->into != NULL)
+		return add_size(shared_bytes(1 + pcxt->nworkers), sizeof(GpuSortNewTableShared));
+	return add_size(shared_bytes(1 + pcxt->nworkers), add_size(queues, format));
 }
 
 /* Begins a run in the leader, before workers start for the first time; drops what it may have sorted alone. */
@@ -178,7 +204,12 @@ gpusort_output_initialize_shared(CustomScanState *node, ParallelContext *pcxt, v
 		return;
 	state->shared = coordinate;
 	state->workers = pcxt;
-	create_shared(state->shared, 1 + pcxt->nworkers);
+	create_shared(state, state->shared, 1 + pcxt->nworkers);
+	if (state->format != NULL)
+	{
+		state->shared->formed = true;
+		memcpy(gpusort_output_queue_place(state->shared, pcxt->nworkers), state->format, state->format->bytes);
+	}
 	share(state);
 }
 

@@ -30,7 +30,7 @@
  */
 #include "index/levels.h"
 
-#include "index/page_writer.h"
+#include "pages/page_writer.h"
 #include "utils/rel.h"
 
 /* The current page of a level. */
@@ -157,7 +157,7 @@ static void
 put_page(GpuSortLevels *levels, const Level *level)
 {
 	if (levels->pages != NULL)
-		gpusort_range_pages_put(levels->pages, level->page);
+		memcpy(gpusort_range_pages_add(levels->pages), level->page, BLCKSZ);
 	else
 		gpusort_page_writer_put(levels->writer, level->block, level->page);
 }
@@ -298,7 +298,7 @@ gpusort_levels_finish(GpuSortLevels *levels)
 	}
 	_bt_initmetapage(meta, root, root_level, levels->key->allequalimage);
 	gpusort_page_writer_put(levels->writer, BTREE_METAPAGE, meta);
-	gpusort_page_writer_finish(levels->writer);
+	gpusort_page_writer_flush(levels->writer);
 }
 
 /*
@@ -348,6 +348,20 @@ gpusort_levels_end_range(GpuSortLevels *levels, bool last)
 	init_page(level->page, 0);
 	level->last = P_HIKEY;
 	level->last_posting = 0;
+}
+
+/* Links leaf pages that have their place, as a GpuSortPagesPlaced. */
+void
+gpusort_levels_link(Page *pages, int count, BlockNumber first, bool last)
+{
+	for (int i = 0; i < count; i++)
+	{
+		BTPageOpaque opaque = BTPageGetOpaque(pages[i]);
+		const BlockNumber block = first + i;
+
+		opaque->btpo_prev = block == BTREE_METAPAGE + 1 ? P_NONE : block - 1;
+		opaque->btpo_next = last && i == count - 1 ? P_NONE : block + 1;
+	}
 }
 
 /* Begins the levels above all leaves, which are more than one, in an index whose file ends behind them. */

@@ -12,7 +12,7 @@
 
 #include "access/nbtree.h"
 #include "index/pivots.h"
-#include "index/range_pages.h"
+#include "pages/range_pages.h"
 
 typedef struct GpuSortLevels GpuSortLevels;
 
@@ -24,6 +24,7 @@ extern void gpusort_levels_finish(GpuSortLevels *levels);
 extern GpuSortLevels *gpusort_levels_create_leaves(Relation heap, Relation index, BTScanInsert key,
 												   GpuSortRangePages *pages, GpuSortPivots *pivots);
 extern void gpusort_levels_end_range(GpuSortLevels *levels, bool last);
+extern void gpusort_levels_link(Page *pages, int count, BlockNumber first, bool last);
 extern GpuSortLevels *gpusort_levels_create_above(Relation heap, Relation index, BTScanInsert key, BlockNumber end);
 extern void gpusort_levels_add_leaf(GpuSortLevels *levels, IndexTuple high_key);
 

@@ -12,7 +12,7 @@
 
 #include "access/nbtree.h"
 #include "index/pivots.h"
-#include "index/range_pages.h"
+#include "pages/range_pages.h"
 #include "nodes/execnodes.h"
 #include "utils/relcache.h"
 

@@ -73,7 +73,7 @@ gpusort_load_ranges(GpuSortBuild *build, int process)
 	GpuSortBuildShared *shared = build->shared;
 	GpuSortPivots *pivots = gpusort_pivots_create(&shared->files, process);
 	GpuSortRangePages *pages = gpusort_range_pages_create(build->index, &shared->places, pages_in_memory(build),
-														  &shared->claims.stop);
+														  &shared->claims.stop, gpusort_levels_link);
 	GpuSortBtreeLoad *load = gpusort_load_create_leaves(build->heap, build->index, build->info, pages, pivots);
 	GpuSortFailure failure = {0};
 	int range;

@@ -12,7 +12,7 @@
 
 #include "index/build_choice.h"
 #include "index/heap_source.h"
-#include "index/range_pages.h"
+#include "pages/range_pages.h"
 #include "nodes/execnodes.h"
 #include "parallel/sort_set.h"
 #include "port/atomics.h"

@@ -12,6 +12,8 @@
  * A batch is rows, each a MinimalTuple padded to 8 bytes, and at the end of a range a
  * word of zeros behind the last: no row has length 0.  Rows of any length are taken: one
  * that is longer than a batch is a message by itself, which shm_mq sends in pieces.
+ * In a queue of bytes a batch has those of as many rows as fit in the place of one row: put_bytes, and
+ * put_row_among_bytes for a row that was not formed, stand for put then.
  *
  * RUNNING AHEAD
  *	The leader reads ranges in their order, so a worker whose range is not due finds its ring
@@ -97,6 +99,9 @@ struct GpuSortRowQueueWriter
 	Size early;           /* so many bytes are sent to a leader that waits */
 	char *cursor;         /* where the next row goes */
 	Message *batch;       /* the current one */
+
+	/* Where the bytes of rows begin that are the last of the batch, and how many they are; NULL: there are none. */
+	GpuSortRowBytes *formed;
 
 	slist_head waiting; /* messages for which the ring had no room, oldest first; the first may be in it in part */
 	slist_node *newest; /* of them, if there are any */
@@ -226,14 +231,31 @@ send_message(GpuSortRowQueueWriter *writer, Message *message, Size bytes, bool t
 	return push_waiting(writer, (Size) work_mem * 1024);
 }
 
+/* Ends the bytes of rows at the end of the batch, if there are any. */
+static inline void
+end_formed(GpuSortRowQueueWriter *writer)
+{
+	char *padded;
+
+	if (writer->formed == NULL)
+		return;
+	writer->formed->bytes = writer->cursor - (char *) writer->formed;
+	padded = (char *) writer->formed + MAXALIGN(writer->formed->bytes);
+	memset(writer->cursor, 0, padded - writer->cursor);
+	writer->cursor = padded;
+	writer->formed = NULL;
+}
+
 /* Sends the current batch, which may be empty, and begins another. */
 static bool
 send_batch(GpuSortRowQueueWriter *writer, bool tell)
 {
 	Message *batch = writer->batch;
-	Size bytes = writer->cursor - batch->data;
+	Size bytes;
 	bool sent;
 
+	end_formed(writer);
+	bytes = writer->cursor - batch->data;
 	if (bytes == 0)
 		return true;
 	sent = send_message(writer, batch, bytes, tell);
@@ -271,18 +293,43 @@ write_row(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
 	return gpusort_rowform_fill(writer->form, &row, writer->cursor, limit);
 }
 
+/* Makes a message of its own for so many bytes. */
+static Message *
+make_message(GpuSortRowQueueWriter *writer, Size bytes)
+{
+	return MemoryContextAllocHuge(writer->context, offsetof(Message, data) + Max(bytes, BATCH_SPACE));
+}
+
 /* Sends the row in slot by itself; the current batch is empty. */
 static bool
 send_long_row(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
 {
 	bool should_free;
 	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
-	Message *message = MemoryContextAllocHuge(writer->context, offsetof(Message, data) + Max(tuple->t_len, BATCH_SPACE));
+	Message *message = make_message(writer, tuple->t_len);
 	Size bytes = tuple->t_len;
 
 	memcpy(message->data, tuple, bytes);
 	if (should_free)
 		heap_free_minimal_tuple(tuple);
+	return send_message(writer, message, bytes, true);
+}
+
+/* Sends bytes by themselves, behind what is in the current batch. */
+static bool
+send_long_bytes(GpuSortRowQueueWriter *writer, const char *data, Size length, uint32 rows)
+{
+	const Size bytes = offsetof(GpuSortRowBytes, data) + length;
+	Message *message;
+	GpuSortRowBytes *item;
+
+	if (!send_batch(writer, true))
+		return false;
+	message = make_message(writer, MAXALIGN(bytes));
+	item = (GpuSortRowBytes *) message->data;
+	item->bytes = bytes;
+	item->rows = rows;
+	memcpy(item->data, data, length);
 	return send_message(writer, message, bytes, true);
 }
 
@@ -324,10 +371,62 @@ gpusort_row_queue_put(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
 	return likely(leader == 0) || heed_leader(writer, leader);
 }
 
+/* Begins the bytes of rows at the end of a batch, or goes on with them; returns false if so many do not fit. */
+static inline bool
+make_room(GpuSortRowQueueWriter *writer, Size length)
+{
+	const char *limit = writer->batch->data + BATCH_BYTES;
+	const Size begin = writer->formed == NULL ? offsetof(GpuSortRowBytes, data) : 0;
+
+	/* The batch's end is aligned, so there is room to pad. */
+	if (begin + length > (Size) (limit - writer->cursor))
+		return false;
+	if (writer->formed == NULL)
+	{
+		writer->formed = (GpuSortRowBytes *) writer->cursor;
+		writer->formed->rows = 0;
+		writer->cursor = writer->formed->data;
+	}
+	return true;
+}
+
+/* Does for a queue of bytes what put does: these are what a row was formed as. */
+bool
+gpusort_row_queue_put_bytes(GpuSortRowQueueWriter *writer, const char *data, Size length)
+{
+	uint32 leader = pg_atomic_read_u32(&writer->queue->u.leader);
+
+	if (unlikely(!make_room(writer, length)))
+	{
+		if ((leader & CLOSED) || !send_batch(writer, (leader & WAITING) != 0))
+			return false;
+		if (!make_room(writer, length))
+			return send_long_bytes(writer, data, length, 1);
+	}
+	memcpy(writer->cursor, data, length);
+	writer->cursor += length;
+	writer->formed->rows++;
+	return likely(leader == 0) || heed_leader(writer, leader);
+}
+
+/* The same for a row that was not formed. */
+bool
+gpusort_row_queue_put_row_among_bytes(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
+{
+	bool should_free;
+	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
+	bool sent = send_long_bytes(writer, (const char *) tuple, tuple->t_len, 0);
+
+	if (should_free)
+		heap_free_minimal_tuple(tuple);
+	return sent;
+}
+
 /* Ends a range, whose rows are those put since the one before; false if the leader reads no more. */
 bool
 gpusort_row_queue_end_range(GpuSortRowQueueWriter *writer)
 {
+	end_formed(writer);
 	memset(writer->cursor, 0, sizeof(uint64));
 	writer->cursor += sizeof(uint64);
 	writer->early = 0;

@@ -3,6 +3,8 @@
  * row_queue.h
  *	  Rows that a parallel worker has made, on their way to the leader.
  *
+ * A queue is of rows, or of bytes that rows were formed as.
+ *
  * Rows are gathered in batches of some 32 kB, MinimalTuples aligned to 8 bytes, and
  * each batch is a message of PostgreSQL's shm_mq: the leader reads the rows where they
  * lie in its ring.  The queue is in dynamic shared memory that both sides have mapped
@@ -38,6 +40,16 @@ typedef enum GpuSortRowQueueRead
 	GPUSORT_ROW_QUEUE_GONE,      /* the worker has closed the queue, and all has been read */
 } GpuSortRowQueueRead;
 
+/* What is read from a queue of bytes, in the place of a row. */
+typedef struct GpuSortRowBytes
+{
+	uint32 bytes; /* of all of this, as a MinimalTuple has its length */
+	uint32 rows;  /* that data is of; 0: it is one row, a MinimalTuple */
+	char data[FLEXIBLE_ARRAY_MEMBER];
+} GpuSortRowBytes;
+
+StaticAssertDecl(offsetof(GpuSortRowBytes, data) == MAXIMUM_ALIGNOF, "a row in it is aligned");
+
 /* For row_queue.[ch] alone. */
 typedef struct GpuSortRowQueueReader
 {
@@ -52,6 +64,8 @@ extern void gpusort_row_queue_create(void *shared);
 
 extern GpuSortRowQueueWriter *gpusort_row_queue_open_writer(void *shared);
 extern bool gpusort_row_queue_put(GpuSortRowQueueWriter *writer, TupleTableSlot *slot);
+extern bool gpusort_row_queue_put_bytes(GpuSortRowQueueWriter *writer, const char *data, Size length);
+extern bool gpusort_row_queue_put_row_among_bytes(GpuSortRowQueueWriter *writer, TupleTableSlot *slot);
 extern bool gpusort_row_queue_end_range(GpuSortRowQueueWriter *writer);
 extern void gpusort_row_queue_close_writer(GpuSortRowQueueWriter *writer);
 
@@ -79,7 +93,10 @@ gpusort_row_queue_ready_row(GpuSortRowQueueReader *reader)
 	return (MinimalTuple) next;
 }
 
-/* Reads what is next, without waiting.  *row is set for ROW, and valid until the next call. */
+/*
+ * Reads what is next, without waiting.  *row is set for ROW, and valid until the next call; of a queue of bytes it is a
+ * GpuSortRowBytes.
+ */
 static inline GpuSortRowQueueRead
 gpusort_row_queue_next(GpuSortRowQueueReader *reader, MinimalTuple *row)
 {

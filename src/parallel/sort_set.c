@@ -336,6 +336,24 @@ gpusort_sort_set_near(const GpuSortSortSet *set, uint32 range, uint64 *after)
 	return Min(set->before, sorted->first_rows[range]);
 }
 
+/* Asks for the rows of so many ranges, and for those before and after that are read with them. */
+static bool
+ask(GpuSortSortSet *set, uint32 range, uint32 ranges, uint64 before, uint64 after, GpuSortFailure *failure)
+{
+	for (int i = 0; i < set->count; i++)
+	{
+		GpuSortReader *reader = &gpusort_parallel_sort_sort(set->sorts[i])->service.reader;
+		const uint64 *first = &gpusort_parallel_sort_rows(set->sorts[i])->first_rows[range];
+
+		if (!gpusort_reader_ask(reader, first[0] - before, first[ranges] + after,
+								set->again || before + after > 0, failure))
+			return false;
+	}
+	Assert(set->asked < GPUSORT_READS_MAX);
+	set->asked_ranges[set->asked++] = range;
+	return true;
+}
+
 /* Asks for the rows of a range, to be read after those asked for before; false, with a reason, if they are lost. */
 bool
 gpusort_sort_set_ask(GpuSortSortSet *set, uint32 range, GpuSortFailure *failure)
@@ -343,18 +361,15 @@ gpusort_sort_set_ask(GpuSortSortSet *set, uint32 range, GpuSortFailure *failure)
 	uint64 after;
 	const uint64 before = gpusort_sort_set_near(set, range, &after);
 
-	for (int i = 0; i < set->count; i++)
-	{
-		GpuSortReader *reader = &gpusort_parallel_sort_sort(set->sorts[i])->service.reader;
-		const uint64 *first = &gpusort_parallel_sort_rows(set->sorts[i])->first_rows[range];
+	return ask(set, range, 1, before, after, failure);
+}
 
-		if (!gpusort_reader_ask(reader, first[0] - before, first[1] + after,
-								set->again || before + after > 0, failure))
-			return false;
-	}
-	Assert(set->asked < GPUSORT_READS_MAX);
-	set->asked_ranges[set->asked++] = range;
-	return true;
+/* The same for all rows, as if they were one range: no range may depend on others. */
+bool
+gpusort_sort_set_ask_all(GpuSortSortSet *set, GpuSortFailure *failure)
+{
+	Assert(!set->continues);
+	return ask(set, 0, gpusort_parallel_sort_rows(set->sorts[0])->ranges, 0, 0, failure);
 }
 
 /*

@@ -85,6 +85,7 @@ extern bool gpusort_sort_set_order(GpuSortSortSet *set, int processes, uint32 *r
 extern bool gpusort_sort_set_open(GpuSortSortSet *set, const volatile bool *stop, GpuSortFailure *failure);
 extern uint64 gpusort_sort_set_near(const GpuSortSortSet *set, uint32 range, uint64 *after);
 extern bool gpusort_sort_set_ask(GpuSortSortSet *set, uint32 range, GpuSortFailure *failure);
+extern bool gpusort_sort_set_ask_all(GpuSortSortSet *set, GpuSortFailure *failure);
 extern bool gpusort_sort_set_begin_range(GpuSortSortSet *set, GpuSortFailure *failure);
 extern void gpusort_sort_set_note_lost(const GpuSortSortSet *set, GpuSortClaims *claims);
 extern void gpusort_sort_set_close(GpuSortSortSet *set);

@@ -51,6 +51,8 @@ add_stats(GpuSortStats *to, const GpuSortStats *from)
 	to->ms.ties += from->ms.ties;
 	to->index_builds += from->index_builds;
 	to->declined_builds += from->declined_builds;
+	to->formed_rows += from->formed_rows;
+	to->formed_bytes += from->formed_bytes;
 	to->small_sorts += from->small_sorts;
 	to->fallbacks += from->fallbacks;
 	for (int i = 0; i < GPUSORT_REASONS; i++)
@@ -95,6 +97,15 @@ gpusort_stats_count_fallback(int reason)
 	if (reason >= 0 && reason < GPUSORT_REASONS)
 		sort.fallbacks_by_reason[reason] = 1;
 	gpusort_stats_count_sort(&sort);
+}
+
+/* Adds rows that parallel workers formed. */
+void
+gpusort_stats_count_formed(uint64 rows, uint64 bytes)
+{
+	const GpuSortStats formed = {.formed_rows = rows, .formed_bytes = bytes};
+
+	gpusort_stats_count_sort(&formed);
 }
 
 /* Fills in a consistent copy of the statistics. */

@@ -38,6 +38,8 @@ typedef struct GpuSortStats
 	GpuSortTimes ms;
 	uint64 index_builds;    /* of the sorts, those of indexes that were built */
 	uint64 declined_builds; /* of indexes of tables that have pages, left to PostgreSQL */
+	uint64 formed_rows;     /* that parallel workers formed as the bytes that leave the server */
+	uint64 formed_bytes;    /* of these */
 	uint64 small_sorts;     /* of few rows, done by PostgreSQL: no fallbacks */
 	uint64 fallbacks;
 	uint64 fallbacks_by_reason[GPUSORT_REASONS];
@@ -58,6 +60,7 @@ extern void gpusort_stats_count_sort(const GpuSortStats *sort);
 extern void gpusort_stats_count_small_sort(void);
 extern void gpusort_stats_count_index_build(bool declined);
 extern void gpusort_stats_count_fallback(int reason);
+extern void gpusort_stats_count_formed(uint64 rows, uint64 bytes);
 extern void gpusort_stats_get(GpuSortAllStats *stats);
 extern GpuSortStats gpusort_stats_sum(const GpuSortAllStats *stats);
 extern void gpusort_stats_clear(void);

@@ -49,7 +49,7 @@ PG_FUNCTION_INFO_V1(gpusort_show_jobs);
  * Rows are made of the columns that a function has in the extension that is installed, which may be
  * older than the module: what a version adds stands at the end.
  */
-#define STATS_COLUMNS 19
+#define STATS_COLUMNS 21
 #define JOBS_COLUMNS  15
 
 /* The version of the module, whatever version of the SQL objects is installed. */
@@ -220,6 +220,8 @@ stats_columns(const GpuSortStats *stats, TimestampTz reset, Datum values[STATS_C
 	values[i++] = Int64GetDatum(stats->temp_bytes);
 	values[i++] = Int64GetDatum(stats->index_builds);
 	values[i++] = Int64GetDatum(stats->declined_builds);
+	values[i++] = Int64GetDatum(stats->formed_rows);
+	values[i++] = Int64GetDatum(stats->formed_bytes);
 	Assert(i == STATS_COLUMNS);
 }
 

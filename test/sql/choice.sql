@@ -147,7 +147,9 @@ SET parallel_setup_cost = 0;
 SET max_parallel_workers_per_gather = 1;
 SET enable_hashagg = off;
 SELECT is(gs.plan(query) ~ 'GpuSortExchange', lifted, CASE WHEN lifted THEN 'in both processes: ' ELSE 'in one process: ' END || query)
-FROM (VALUES ('SELECT DISTINCT u, f FROM gs.choice', false), ('SELECT u, f FROM gs.choice GROUP BY u, f', false), ('SELECT id, rank() OVER (PARTITION BY many ORDER BY u) FROM gs.choice', false), ('SELECT sum(f) OVER (PARTITION BY many ORDER BY u) FROM gs.choice', true),
+FROM (VALUES ('SELECT sum(f) FROM (SELECT DISTINCT u, f FROM gs.choice OFFSET 0) s', false), ('SELECT sum(f) FROM (SELECT u, f FROM gs.choice GROUP BY u, f OFFSET 0) s', false),
+	  ('SELECT sum(id) FROM (SELECT id, rank() OVER (PARTITION BY many ORDER BY u) FROM gs.choice OFFSET 0) s', false),
+	  ('SELECT DISTINCT u, f FROM gs.choice', true), ('SELECT u, f FROM gs.choice GROUP BY u, f', true), ('SELECT id, rank() OVER (PARTITION BY many ORDER BY u) FROM gs.choice', true), ('SELECT sum(f) OVER (PARTITION BY many ORDER BY u) FROM gs.choice', true),
 	  ('SELECT many, count(DISTINCT id) FROM gs.choice GROUP BY many', true), ('SELECT DISTINCT ON (thousand) * FROM gs.choice ORDER BY thousand, u', true)) v (query, lifted);
 -- of two orders that is sorted which takes PostgreSQL longer, unless it is as good in order; from 16 on it sorts one itself
 SELECT ok(current_setting('server_version_num')::int >= 160000 OR gs.plan(query) ~ sorted, query)

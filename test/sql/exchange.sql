@@ -102,7 +102,7 @@ RESET gpusort.parallel_output;
 SET max_parallel_workers_per_gather = 0;
 SELECT unalike(gs.forced_plan('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x'), '%GpuSortExchange%', 'not without workers');
 SET max_parallel_workers_per_gather = 3;
-SELECT unalike(gs.forced_plan('SELECT id FROM gs.x ORDER BY k, id'), '%GpuSortExchange%', 'not for a sort with nothing above it');
+SELECT alike(gs.forced_plan('SELECT id FROM gs.x ORDER BY k, id'), '%GpuSortExchange%', 'for a sort alone, too: its rows may be formed for a client');
 
 -- windows of every kind
 SELECT is(gs.compare_exchange(format('SELECT id, %s FROM gs.x', w)), 'same', w)
@@ -433,5 +433,12 @@ SET jit_above_cost = 0;
 SELECT is(gs.compare_exchange('SELECT id, sum(k * 2 + g) OVER (PARTITION BY g ORDER BY id) FROM gs.x WHERE few > 3'), 'same', 'with the JIT');
 RESET jit;
 RESET jit_above_cost;
+
+-- a sort alone: its rows are as ever where they go elsewhere than to a client
+SELECT unalike(gs.forced_plan('SELECT id FROM gs.x ORDER BY k, id LIMIT 1000'), '%GpuSortExchange%', 'not for first rows');
+SELECT unalike(gs.forced_plan('SELECT sum(id) FROM (SELECT id FROM gs.x ORDER BY k, id OFFSET 0) s'), '%GpuSortExchange%', 'nor for a sort whose rows are read here');
+CREATE TABLE gs.made AS SELECT id, g, t FROM gs.x ORDER BY k, id;
+SELECT is((SELECT md5(string_agg(m::text, ',' ORDER BY ctid)) FROM gs.made m), (SELECT md5(string_agg(ROW(id, g, t)::text, ',' ORDER BY k, id)) FROM gs.x), 'a table of a sort alone');
+DROP TABLE gs.made;
 
 SELECT * FROM finish();

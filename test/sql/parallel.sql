@@ -18,6 +18,8 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
+-- the leader reads the sorted rows, wherever they go
+SET gpusort.parallel_output = off;
 
 -- The GpuSortIngest node of EXPLAIN (ANALYZE, VERBOSE), or NULL.
 CREATE FUNCTION gs.ingest(query text) RETURNS jsonb LANGUAGE sql AS $$ SELECT node FROM gs.nodes(query, 'GpuSortIngest') node LIMIT 1 $$;
@@ -82,9 +84,7 @@ SELECT is(gs.compare_parallel('SELECT id FROM gs.p WHERE id < 0 ORDER BY k'), 's
 SELECT is(gs.compare_parallel('SELECT id FROM gs.p WHERE id % 60001 = 77 ORDER BY k'), 'same', 'one row');
 SELECT is(gs.compare_parallel('SELECT p.id, q.t FROM gs.p JOIN gs.p q ON q.id = p.id + 1 WHERE p.few < 50 ORDER BY p.k, p.id'), 'same', 'above a parallel join');
 SELECT is(gs.compare_parallel('SELECT id FROM gs.p ORDER BY k, id LIMIT 30 OFFSET 50000'), 'same', 'LIMIT and OFFSET');
-SET gpusort.parallel_output = off;
 SELECT is(gs.compare_parallel('SELECT * FROM (SELECT id, k FROM gs.p ORDER BY k, id OFFSET 0) s WHERE id % 10 = 0'), 'same', 'a subquery');
-RESET gpusort.parallel_output;
 SELECT is(gs.compare_parallel('WITH w AS MATERIALIZED (SELECT id, t FROM gs.p ORDER BY t, id) SELECT count(*), min(t), max(id) FROM w'), 'same', 'a CTE');
 SELECT is(gs.compare_parallel('SELECT id FROM gs.p WHERE k > (SELECT avg(k) FROM gs.p) ORDER BY k, id'), 'same', 'the value of an InitPlan in workers');
 SELECT is(gs.compare_parallel('SELECT id, (SELECT max(id) FROM gs.p_small) FROM gs.p ORDER BY k, id'), 'same', 'an InitPlan in the target');
@@ -219,8 +219,10 @@ AS $$ SELECT gs.bitmap_rows(query) $$;
 SET enable_seqscan = off;
 SET enable_indexscan = off;
 SET max_parallel_workers_per_gather = 1;
+RESET gpusort.parallel_output;
 SELECT alike(gs.forced_plan('SELECT k, id, sum(id) OVER (PARTITION BY k ORDER BY id) FROM gs.p WHERE k < 3000 OR num < 9000'),
 			 '%GpuSortOutput%Parallel Bitmap Heap Scan%BitmapOr%', 'all processes read a bitmap scan');
+SET gpusort.parallel_output = off;
 SELECT is(gs.forced_bitmap_rows('SELECT k, id, sum(id) OVER (PARTITION BY k ORDER BY id) FROM gs.p WHERE k < 3000 OR num < 9000'),
 		  (SELECT (count(*) FILTER (WHERE k < 3000) + count(*) FILTER (WHERE num < 9000))::numeric FROM gs.p), 'whose counts are those of the bitmaps');
 SELECT is(gs.compare_results('SELECT * FROM (SELECT k, id, sum(id) OVER (PARTITION BY k ORDER BY id) FROM gs.p WHERE k < 3000 OR num < 9000) s ORDER BY k, id'), 'same', 'with its rows');

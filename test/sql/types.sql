@@ -182,7 +182,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
-SELECT is(CASE WHEN gs.forced_plan('SELECT id FROM gs.many_types ORDER BY ' || o) LIKE '%GpuSortIngest%'
+SELECT is(CASE WHEN gs.forced_plan('SELECT id FROM gs.many_types ORDER BY ' || o) ~ 'GpuSort(Ingest|Output)'
 			   THEN gs.compare_bulk('SELECT id, few FROM gs.many_types ORDER BY ' || o) ELSE 'not parallel' END, 'same', 'in parallel by ' || o)
 FROM (VALUES ('v, id'), ('n DESC, id'), ('g, id'), ('g DESC NULLS LAST, z, id'), ('z DESC, id'), ('b, id'), ('few, j, id'), ('g, a DESC, id'), ('few, row(a, few), id'), ('n, j, v, id')) v (o);
 SET max_parallel_workers_per_gather = 0;

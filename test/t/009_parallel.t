@@ -7,7 +7,8 @@ use GpuSortNode;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16',
+my @parallel = ('gpusort.parallel_output = off', 'max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12',
+				'max_worker_processes = 16',
 				'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'gpusort.force = on');
 my $tables = q{
 	CREATE EXTENSION gpusort;

@@ -58,7 +58,8 @@ is(scalar $node->log_lines(qr/ERROR|WARNING|exit code/), 0, 'nobody complains') 
 rename "$new.so", "$old.so" or die $!;
 my $parallel = $first->run('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; '
 	. 'SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;'
-	. ' SET gpusort.force = on; CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k '
+	. ' SET gpusort.force = on; SET gpusort.parallel_output = off; '
+	. 'CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k '
 		. 'FROM generate_series(1, 30000) i; ANALYZE t;'
 	. ' EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k');
 like($parallel, qr/$engine_name radix.*Workers Launched: 2.*GpuSortIngest/s,

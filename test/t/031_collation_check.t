@@ -138,7 +138,8 @@ like($node->safe_psql('postgres', "SET gpusort.verify_rows = off; EXPLAIN (ANALY
 	qr/Verified: 19999 pairs\n/, 'EXPLAIN without verify_rows');
 like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, FORMAT JSON) $queries{text}"),
 	qr/"Verified Pairs": 19999,.*"Verify": \d/s, 'EXPLAIN as JSON');
-my $plan = $node->safe_psql('postgres', "$parallel; EXPLAIN (ANALYZE, COSTS OFF) $queries{text}");
+my $plan = $node->safe_psql('postgres',
+	"$parallel; SET gpusort.parallel_output = off; EXPLAIN (ANALYZE, COSTS OFF) $queries{text}");
 my $no_rows = qr/\([^)]*rows=0(\.00)?/;
 like($plan,
 	qr/Verified: rows, 19999 pairs\n.*\n +->  Gather $no_rows .*Workers Launched: 2\n.*GpuSortIngest\) $no_rows /s,

@@ -108,8 +108,11 @@ same('wide rows', sprintf $digest, q{SELECT * FROM (SELECT id, h, w || '' AS w F
 
 # parallel
 $session->run('SET max_parallel_workers_per_gather = 2');
-like($session->run("EXPLAIN $query"), qr/GpuSortIngest/, 'a plan with workers');
+like($session->run("EXPLAIN $query"), qr/GpuSortIngest|GpuSortOutput/, 'a plan with workers');
 same('rows from workers', sprintf $digest, $query);
+same('rows that workers form', $query);
+same('rows in a table', "CREATE TEMP TABLE made AS $query; "
+	. q{SELECT md5(string_agg(m::text, '' ORDER BY ctid)) FROM made m; DROP TABLE made});
 same('texts from workers', sprintf $digest, 'SELECT s, id FROM t ORDER BY s DESC, id');
 $session->run('SET enable_hashagg = off; SET enable_hashjoin = off; SET enable_nestloop = off');
 for ([ 'a window', 'SELECT g, id, s, sum(id) OVER (PARTITION BY g ORDER BY id), lag(s) OVER (PARTITION BY g '

@@ -74,7 +74,7 @@ for my $text (map { blocks($_) } 'README.md',
 	if ($text =~ /^CREATE EXTENSION gpusort;.*^EXPLAIN/ms)
 	{
 		# its table is what the samples of doc/explain.md are of
-		like(shown('the first example', $text), qr/^ *Custom Scan \(GpuSort\).*Sort Method: cpu radix/ms,
+		like(shown('the first example', $text), qr/Custom Scan \(GpuSort\).*Sort Method: cpu radix/ms,
 			'the first example is sorted by gpusort');
 		$count{example}++;
 	}

@@ -19,7 +19,7 @@
  *
  * Both nodes of a parallel sort are changed alike.  Of a WindowAgg on top, with
  * GpuSort below it, the junk at the end of its target list is cut off; so it is of what
- * runs below GpuSortExchange, by a projection if it has none of its own.
+ * runs below GpuSortExchange, by a projection if it has none of its own; a GpuSort there does as one on top.
  *
  *-------------------------------------------------------------------------
  */
@@ -254,6 +254,15 @@ drop_duplicates(CustomScan *scan, int visible)
 		drop_columns(scan, drop, new_attnos);
 }
 
+/* Has a GpuSort emit so many columns. */
+static void
+show_visible(CustomScan *scan, int visible)
+{
+	drop_duplicates(scan, visible);
+	scan->scan.plan.targetlist = list_truncate(scan->scan.plan.targetlist, visible);
+	gpusort_plan_set_visible(scan, visible);
+}
+
 /*
  * A WindowAgg computes its columns, and takes those of its PARTITION BY and ORDER BY
  * from the plan below: it need not emit them.
@@ -298,7 +307,9 @@ end_targetlist_in_ranges(GpuSortFinish *finish, Plan *limit, Plan *exchange)
 
 	if (visible == 0 || visible == list_length(exchange->targetlist))
 		return;
-	if (can_end_targetlist(plan))
+	if (gpusort_plan_is(plan, &gpusort_scan_methods))
+		show_visible((CustomScan *) plan, visible);
+	else if (can_end_targetlist(plan))
 		plan->targetlist = list_truncate(plan->targetlist, visible);
 	else
 		outerPlan(output) = (Plan *) gpusort_plan_project(plan, gpusort_plan_columns(plan, visible),
@@ -349,9 +360,7 @@ remove_junk(GpuSortFinish *finish, Plan *top)
 		/* A Limit passes its child's rows on as they are. */
 		limit->targetlist = list_truncate(limit->targetlist, visible);
 	}
-	drop_duplicates(scan, visible);
-	plan->targetlist = list_truncate(plan->targetlist, visible);
-	gpusort_plan_set_visible(scan, visible);
+	show_visible(scan, visible);
 	if (ingest != NULL)
 		gpusort_plan_set_visible(ingest, visible);
 }

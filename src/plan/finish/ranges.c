@@ -79,6 +79,7 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 {
 	Gather *gather = (Gather *) outerPlan(exchange);
 	CustomScan *output = (CustomScan *) outerPlan(gather);
+	GpuSortOutputInfo info;
 	ListCell *cell;
 
 	gpusort_plan_refer_to_child(output);
@@ -90,8 +91,9 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 			OUTER_VAR, list_nth_node(TargetEntry, output->scan.plan.targetlist, entry->resno - 1));
 	}
 	gpusort_plan_refer_to_child(exchange);
-	settle(finish, output, by_ranges(outerPlan(output)),
-		   (GpuSortOutputInfo){.rescan_param = gather->rescan_param, .partition_columns = -1});
+	info = gpusort_output_plan_unpack(output);
+	info.rescan_param = gather->rescan_param;
+	settle(finish, output, by_ranges(outerPlan(output)), info);
 }
 
 /* Returns true if plan is a GpuSort whose rows parallel processes take in. */

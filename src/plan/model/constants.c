@@ -59,6 +59,9 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_MERGE_ROW] = {175},
 	[GPUSORT_TIME_RANGES] = {280e3},
 	[GPUSORT_TIME_EXCHANGE_ROW] = {20},
+	/* 2026-11-29-statements-host-2-cores.csv, and what single values take */
+	[GPUSORT_TIME_OUTPUT_ROW] = {140},
+	[GPUSORT_TIME_OUTPUT_VALUE] = {60},
 
 	/* 2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv */
 	[GPUSORT_TIME_HASH_ROW] = {55},

@@ -47,6 +47,10 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_RANGES,       /* a process that reads ranges, before its first row and after its last */
 	GPUSORT_TIME_EXCHANGE_ROW, /* of GATHER_ROW the leader's part, where rows come by range; the rest is shared */
 
+	/* rows for a client */
+	GPUSORT_TIME_OUTPUT_ROW,   /* taken apart, and put into a message */
+	GPUSORT_TIME_OUTPUT_VALUE, /* in it, of most types (output_time.c) */
+
 	/* rows and groups by hashing */
 	GPUSORT_TIME_HASH_ROW,
 	GPUSORT_TIME_HASH_GROUP,

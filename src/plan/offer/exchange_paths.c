@@ -217,7 +217,7 @@ exchange(PlannerInfo *root, Path *path)
 {
 	const Sharing sharing = sharing_of(root, path);
 
-	return gpusort_exchange_path(root, share(&sharing, root, path), path, sharing.workers);
+	return gpusort_exchange_path(root, share(&sharing, root, path), path, sharing.workers, first_sort(path)->only_formed);
 }
 
 /* Returns true if an Agg of all rows has nothing but aggregates that can be put together from those of ranges. */
@@ -268,7 +268,7 @@ exchange_parts(PlannerInfo *root, AggPath *agg)
 	if (mode != NULL)
 	{
 		part = gpusort_mode_most_frequent(root, agg, mode, gpusort_mode_counts(root, agg, mode, part));
-		part = gpusort_exchange_path(root, part, part, sharing.workers);
+		part = gpusort_exchange_path(root, part, part, sharing.workers, false);
 		over->subpath = gpusort_mode_most_frequent(root, agg, mode, part);
 		return gpusort_presorted_path(root, over, false);
 	}
@@ -279,7 +279,7 @@ exchange_parts(PlannerInfo *root, AggPath *agg)
 		return gpusort_presorted_path(root, agg, false); /* there is nothing to be done in ranges */
 	if (part != settled->subpath)
 		settled->aggsplit = AGGSPLIT_FINAL_DESERIAL;
-	settled->subpath = gpusort_exchange_path(root, part, agg->subpath, sharing.workers);
+	settled->subpath = gpusort_exchange_path(root, part, agg->subpath, sharing.workers, false);
 	return gpusort_presorted_columns(agg, settled);
 }
 
@@ -354,7 +354,7 @@ with_first_rows(PlannerInfo *root, const LimitPath *path)
 	limit->limitOffset = NULL;
 	limit->limitCount =
 		(Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum((int64) first), false, FLOAT8PASSBYVAL);
-	part = gpusort_exchange_path(root, &limit->path, &limit->path, sharing.workers);
+	part = gpusort_exchange_path(root, &limit->path, &limit->path, sharing.workers, false);
 	if (gpusort_path_is_sort(sort))
 		return gpusort_path_over(sort, part);
 	return (Path *) create_sort_path(root, sort->parent, part, sort->pathkeys, -1);

@@ -41,6 +41,7 @@
 #include "optimizer/tlist.h"
 #include "plan/admission.h"
 #include "plan/model/native_time.h"
+#include "plan/model/output_time.h"
 #include "plan/model/shape.h"
 #include "plan/model/shard_time.h"
 #include "plan/model/skew.h"
@@ -48,6 +49,7 @@
 #include "plan/node_kinds.h"
 #include "plan/offer/ordered_aggregates.h"
 #include "plan/offer/partial_sets.h"
+#include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/time_parts.h"
 #include "plan/statement.h"
@@ -566,6 +568,8 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	GpuSortParts by_range;
 	double time_by_range;
 	const char *why_alone = gpusort_statement_why_alone();
+	const PathKey *key = linitial_node(PathKey, path->custom.path.pathkeys);
+	const int key_columns = gpusort_path_key_columns(path->input, key); /* several: which one is meant is not known */
 
 	if (path->shared)
 		return shared_sort_time(path, &time);
@@ -581,11 +585,10 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	sorted.above = (sort.compare + sort.emit) * rows; /* those who read ranges compare what is in them */
 	if (why_alone == NULL && estimate->repeated && !gpusort_force)
 		why_alone = "a nested loop reads it for each row";
-	if (gathered && (why_alone == NULL || estimate->note) &&
-		gpusort_path_key_columns(path->input, linitial_node(PathKey, path->custom.path.pathkeys)) == 1)
+	if (gathered && (why_alone == NULL || estimate->note) && key_columns > 0)
 	{
 		sorted.processes = gpusort_range_processes(input->parallel_workers);
-		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);
+		sorted.range_key = key_columns == 1 ? key : gpusort_unknown_key(key);
 		sorted.sorts = estimate->note ? list_make1((void *) path) : NIL;
 		sorted.why_alone = why_alone;
 	}
@@ -843,6 +846,29 @@ path_time(const Estimate *estimate, const Path *path)
 	return time;
 }
 
+/* Returns true if a query's rows may be a client's: where they go is not known when it is planned. */
+static bool
+gives_rows_out(const PlannerInfo *root)
+{
+	return root->parent_root == NULL && root->parse->commandType == CMD_SELECT;
+}
+
+/* Returns true if PostgreSQL sorts rows again, range by range, in the place of a GpuSort of a path. */
+static bool
+sorts_again(const Path *path)
+{
+	const GpuSortPathChildren children = gpusort_path_children((Path *) path);
+
+	if (gpusort_path_is_sort(path))
+		return ((const GpuSortPath *) path)->by_range;
+	for (int i = 0; i < 2; i++)
+	{
+		if (children.links[i] != NULL && sorts_again(*children.links[i]))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Notes in the GpuSorts of a path what above them runs by ranges, if so many of the path's rows are wanted (-1: all).
  */
@@ -859,6 +885,8 @@ gpusort_path_note_ranges(PlannerInfo *root, const Path *path, double first)
 	GpuSortParts time = path_time(&estimate, path);
 
 	(void) gpusort_parts_total(&time);
+	if (first < 0 && time.top == path && gives_rows_out(root) && !sorts_again(path))
+		gpusort_parts_note_formed(&time, gpusort_output_time(path->pathtarget, time.rows));
 }
 
 /* Returns what a path takes, in ns, if so many of its rows are wanted (-1: all), and numbers of rows are as guessed. */

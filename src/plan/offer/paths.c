@@ -142,7 +142,8 @@ plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 static Plan *
 plan_exchange_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
-	const GpuSortOutputInfo info = {.rescan_param = -1, .partition_columns = -1};
+	const GpuSortOutputInfo info = {
+		.rescan_param = -1, .partition_columns = -1, .only_formed = linitial_int(path->custom_private) != 0};
 	Plan *gather = linitial(custom_plans);
 	CustomScan *output = castNode(CustomScan, outerPlan(gather));
 
@@ -546,11 +547,11 @@ gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers
 
 /*
  * Returns a path of GpuSortExchange for what so many workers do in ranges of sorted rows, over sorts in ranges; all are
- * rows like those of whole, in its order and at its cost.  What is below it belongs to no relation, whose conditions
- * would be evaluated again.
+ * rows like those of whole, in its order and at its cost.  only_formed is as in GpuSortOutputInfo.  What is below it
+ * belongs to no relation, whose conditions would be evaluated again.
  */
 Path *
-gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int workers)
+gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int workers, bool only_formed)
 {
 	RelOptInfo *rel = fetch_upper_rel(root, UPPERREL_FINAL, NULL);
 	CustomPath *path = makeNode(CustomPath);
@@ -565,6 +566,7 @@ gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int wor
 	path->path.parallel_safe = false;
 	path->path.rows = whole->rows;
 	path->path.pathkeys = whole->pathkeys;
+	path->custom_private = list_make1_int(only_formed);
 	return &path->path;
 }
 

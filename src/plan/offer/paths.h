@@ -27,6 +27,7 @@ typedef struct GpuSortPath
 
 	const Path *range_top; /* the highest path above it that runs by ranges of its rows; NULL: none does */
 	bool range_parts;      /* the aggregate right above has something below it in the ranges, or its part of each */
+	bool only_formed;      /* that does only where rows are formed as the bytes that leave the server */
 	bool by_range;         /* its input runs by ranges, and PostgreSQL sorts the rows of each in its place */
 	const char *why_alone; /* as in GpuSortPlanInfo */
 	GpuSortUse use;        /* what the path right above makes of the order */
@@ -58,7 +59,7 @@ extern Path *gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkey
 extern Path *gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers);
 extern bool gpusort_path_is_output(const Path *path);
 extern Path *gpusort_partial_path_child(const Path *path);
-extern Path *gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int workers);
+extern Path *gpusort_exchange_path(PlannerInfo *root, Path *child, const Path *whole, int workers, bool only_formed);
 extern Path *gpusort_groups_path(RelOptInfo *rel, Path *partial, List *clauses, double groups, List *aggregates,
 								 uint64 transition_space);
 extern bool gpusort_path_is_groups(const Path *path);

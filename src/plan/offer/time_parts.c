@@ -15,7 +15,7 @@
 
 /* Notes in the GpuSorts that the nodes above them, so far, run by ranges of their rows, or do not. */
 static void
-note(const GpuSortParts *time, bool by_ranges)
+note(const GpuSortParts *time, bool by_ranges, bool only_formed)
 {
 	ListCell *cell;
 
@@ -25,7 +25,15 @@ note(const GpuSortParts *time, bool by_ranges)
 
 		sort->range_top = by_ranges ? time->top : NULL;
 		sort->range_parts = by_ranges && time->in_parts;
+		sort->only_formed = only_formed;
 	}
+}
+
+/* What is above the sort takes so long, by ranges of its rows. */
+static double
+time_in_ranges(const GpuSortParts *time, double more)
+{
+	return gpusort_time_in_ranges(time->above + time->again + more, time->rows, time->processes);
 }
 
 /* Notes in the GpuSorts why one process runs what is above them. */
@@ -45,7 +53,7 @@ gpusort_parts_total(const GpuSortParts *time)
 	double in_ranges;
 	bool by_ranges;
 
-	note(time, false);
+	note(time, false, false);
 	if (time->shared)
 		return time->before + gpusort_time_of_part(time->above * Max(time->uneven, 1), time->processes);
 	if (time->range_key == NULL || time->nodes == 0)
@@ -55,12 +63,29 @@ gpusort_parts_total(const GpuSortParts *time)
 		gpusort_parts_note_alone(time, time->why_alone);
 		return time->before + time->above;
 	}
-	in_ranges = gpusort_time_in_ranges(time->above + time->again, time->rows, time->processes);
+	in_ranges = time_in_ranges(time, 0);
 	by_ranges = in_ranges < time->above || gpusort_force;
-	note(time, by_ranges);
+	note(time, by_ranges, false);
 	if (!by_ranges)
 		gpusort_parts_note_alone(time, "several would take longer, for the rows that come of it have to be passed on");
 	return time->before + Min(time->above, in_ranges);
+}
+
+/*
+ * Notes in the GpuSorts of a path, all of whose nodes may run by ranges, that they do where its rows are formed as
+ * the bytes that leave the server, for forming them takes so long in one process.  To be called after
+ * gpusort_parts_total, which has noted what runs by ranges wherever the rows go.  gpusort.force changes nothing here:
+ * what is forced are sorts.  Not if a window goes on from range to range: elsewhere all rows are one range.
+ */
+void
+gpusort_parts_note_formed(const GpuSortParts *time, double output)
+{
+	const GpuSortPath *first = time->sorts != NIL ? linitial(time->sorts) : NULL;
+
+	if (first == NULL || time->why_alone != NULL || time->in_parts || time->goes_on || first->range_top != NULL)
+		return;
+	if (time_in_ranges(time, output) < time->above + output)
+		note(time, true, true);
 }
 
 /* The node above has groups, the largest of which has such a part of the rows: one process has all of these. */

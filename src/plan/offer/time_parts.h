@@ -34,6 +34,7 @@ typedef struct GpuSortParts
 } GpuSortParts;
 
 extern double gpusort_parts_total(const GpuSortParts *time);
+extern void gpusort_parts_note_formed(const GpuSortParts *time, double output);
 extern void gpusort_parts_note_alone(const GpuSortParts *time, const char *why);
 extern void gpusort_parts_end(GpuSortParts *time);
 extern void gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_share, bool works);

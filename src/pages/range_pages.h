@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * range_pages.h
- *	  The leaf pages of an index that several processes make, each of ranges of the rows.
+ *	  The pages of a relation that several processes make, each of ranges of the rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,18 +25,21 @@ typedef struct GpuSortRangePlaces
 	uint32 placed;             /* the ranges up to this one, itself included, have places */
 	BlockNumber end;           /* of the file, which has so many blocks */
 	BlockNumber first[GPUSORT_RANGES_MAX + 1];
-	BlockNumber pages[GPUSORT_RANGES_MAX]; /* that a range has; 0: not known */
+	BlockNumber pages[GPUSORT_RANGES_MAX]; /* that a range has; InvalidBlockNumber: not known */
 } GpuSortRangePlaces;
 
 typedef struct GpuSortRangePages GpuSortRangePages;
 
-extern void gpusort_range_places_init(GpuSortRangePlaces *places);
+/* Completes pages when their place is known: successive blocks from first on; last: the relation has no more. */
+typedef void (*GpuSortPagesPlaced)(Page *pages, int count, BlockNumber first, bool last);
+
+extern void gpusort_range_places_init(GpuSortRangePlaces *places, BlockNumber first);
 extern void gpusort_range_places_wake(GpuSortRangePlaces *places);
 
-extern GpuSortRangePages *gpusort_range_pages_create(Relation index, GpuSortRangePlaces *places, int most,
-													 const volatile bool *stop);
+extern GpuSortRangePages *gpusort_range_pages_create(Relation relation, GpuSortRangePlaces *places, int most,
+													 const volatile bool *stop, GpuSortPagesPlaced placed);
 extern void gpusort_range_pages_begin(GpuSortRangePages *own, uint32 range);
-extern void gpusort_range_pages_put(GpuSortRangePages *own, const char *page);
+extern Page gpusort_range_pages_add(GpuSortRangePages *own);
 extern void gpusort_range_pages_end(GpuSortRangePages *own, bool last);
 
 #endif /* GPUSORT_RANGE_PAGES_H */

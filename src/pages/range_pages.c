@@ -1,31 +1,31 @@
 /*-------------------------------------------------------------------------
  *
  * range_pages.c
- *	  The leaf pages of an index that several processes make, each of ranges of the rows.
+ *	  The pages of a relation that several processes make, each of ranges of the rows.
  *
  * Where a range's pages belong in the file is known when all ranges before it have told how many they have.  So a
- * process keeps the pages of a range in memory, tells their number, waits for its place, links the pages by their
- * block numbers, and logs and writes them.  A range of more pages than there may be in memory waits for its
- * place earlier, and writes what it has.  Ranges are claimed in rising order and wait for those before them alone, so
- * that the first of them never waits.
+ * process keeps the pages of a range in memory, tells their number, waits for its place, has the pages completed, which
+ * may know their block numbers now, and logs and writes them.  A range of more pages than there may be in memory waits
+ * for its place earlier, and writes what it has.  Ranges are claimed in rising order and wait for those before them
+ * alone, so that the first of them never waits.
  *
  * The file is made longer by one process at a time, before others hear of the places, and by zeros at its end alone:
  * PostgreSQL fills up a segment that is not whole when it makes the next one, which is right only where nobody writes
  * behind the end.
  *
  * Legal order of calls.  The leader: init, before workers start.  Each process: create, and for each range that it
- * claims begin, put for each page, end.  Who stops the work of all calls wake.  When it is stopped, pages are dropped.
+ * claims begin, add for each page, end.  Who stops the work of all calls wake.  When it is stopped, pages are dropped.
  * Errors of the disk are raised.  All belongs to the memory context that was current at create.
  *
  *-------------------------------------------------------------------------
  */
-#include "index/range_pages.h"
+#include "pages/range_pages.h"
 
-#include "access/nbtree.h"
-#include "index/page_writer.h"
+#include "pages/page_writer.h"
 #include "server/shared.h"
 #include "server/wait_events.h"
 #include "storage/smgr.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 /* Memory for pages is taken in pieces of so many. */
@@ -33,9 +33,10 @@
 
 struct GpuSortRangePages
 {
-	Relation index;
+	Relation relation;
 	GpuSortRangePlaces *places;
 	const volatile bool *stop; /* all are to end */
+	GpuSortPagesPlaced placed;
 	GpuSortPageWriter *writer;
 	char *zeros; /* a page */
 	Page *pages; /* of the current range that are not written */
@@ -48,16 +49,17 @@ struct GpuSortRangePages
 	BlockNumber written; /* pages of it */
 };
 
-/* Makes what is shared: no range has pages yet. */
+/* Makes what is shared: no range has pages yet; the first begins at this block. */
 void
-gpusort_range_places_init(GpuSortRangePlaces *places)
+gpusort_range_places_init(GpuSortRangePlaces *places, BlockNumber first)
 {
 	ConditionVariableInit(&places->changed);
 	gpusort_shared_init_lock(&places->lock);
 	places->placed = 0;
-	places->first[0] = BTREE_METAPAGE + 1;
+	places->first[0] = first;
 	places->end = 0;
-	memset(places->pages, 0, sizeof(places->pages));
+	for (int i = 0; i < GPUSORT_RANGES_MAX; i++)
+		places->pages[i] = InvalidBlockNumber;
 }
 
 /* Wakes processes that wait for a place, when all are to end. */
@@ -67,16 +69,18 @@ gpusort_range_places_wake(GpuSortRangePlaces *places)
 	ConditionVariableBroadcast(&places->changed);
 }
 
-/* Begins, in a process, to write leaf pages of an index, of which there may be most in memory. */
+/* Begins, in a process, to write pages of a relation, of which there may be most in memory. */
 GpuSortRangePages *
-gpusort_range_pages_create(Relation index, GpuSortRangePlaces *places, int most, const volatile bool *stop)
+gpusort_range_pages_create(Relation relation, GpuSortRangePlaces *places, int most, const volatile bool *stop,
+						   GpuSortPagesPlaced placed)
 {
 	GpuSortRangePages *own = palloc0(sizeof(GpuSortRangePages));
 
-	own->index = index;
+	own->relation = relation;
 	own->places = places;
 	own->stop = stop;
-	own->writer = gpusort_page_writer_create(index, MaxBlockNumber); /* pages are written when the file has them */
+	own->placed = placed;
+	own->writer = gpusort_page_writer_create(relation, MaxBlockNumber); /* pages are written when the file has them */
 	own->zeros = (char *) TYPEALIGN(PAGE_ALIGNMENT, palloc0(BLCKSZ + PAGE_ALIGNMENT));
 	own->most = Max(most, PIECE);
 	own->pages = palloc(own->most * sizeof(Page));
@@ -98,7 +102,7 @@ extend(GpuSortRangePages *own, BlockNumber end)
 {
 	if (end <= own->places->end)
 		return;
-	smgrextend(RelationGetSmgr(own->index), MAIN_FORKNUM, end - 1, own->zeros, true);
+	smgrextend(RelationGetSmgr(own->relation), MAIN_FORKNUM, end - 1, own->zeros, true);
 	own->places->end = end;
 }
 
@@ -122,34 +126,18 @@ wait_place(GpuSortRangePages *own)
 	return placed;
 }
 
-/* Links the pages in memory, whose range has its place; last: the last of them is the index's. */
-static void
-link_pages(GpuSortRangePages *own, bool last)
-{
-	const BlockNumber first = own->places->first[own->range] + own->written;
-
-	for (int i = 0; i < own->count; i++)
-	{
-		BTPageOpaque opaque = BTPageGetOpaque(own->pages[i]);
-		const BlockNumber block = first + i;
-
-		opaque->btpo_prev = block == BTREE_METAPAGE + 1 ? P_NONE : block - 1;
-		opaque->btpo_next = last && i == own->count - 1 ? P_NONE : block + 1;
-	}
-}
-
-/* Writes the pages in memory when the range has its place; last: the last of them is the index's. */
+/* Writes the pages in memory when the range has its place; last: the last of them is the relation's. */
 static void
 write_out(GpuSortRangePages *own, bool last)
 {
-	if (wait_place(own))
+	if (own->count > 0 && wait_place(own))
 	{
 		const BlockNumber first = own->places->first[own->range] + own->written;
 
 		LWLockAcquire(&own->places->lock, LW_EXCLUSIVE);
 		extend(own, first + own->count);
 		LWLockRelease(&own->places->lock);
-		link_pages(own, last);
+		own->placed(own->pages, own->count, first, last);
 		gpusort_page_writer_put_many(own->writer, first, own->pages, own->count);
 	}
 	own->written += own->count;
@@ -160,22 +148,22 @@ write_out(GpuSortRangePages *own, bool last)
 static void
 add_piece(GpuSortRangePages *own)
 {
-	char *memory = palloc(PIECE * BLCKSZ + PAGE_ALIGNMENT);
+	char *memory = MemoryContextAlloc(GetMemoryChunkContext(own), PIECE * BLCKSZ + PAGE_ALIGNMENT);
 
 	memory = (char *) TYPEALIGN(PAGE_ALIGNMENT, memory);
 	for (int i = 0; i < PIECE && own->room < own->most; i++)
 		own->pages[own->room++] = memory + i * BLCKSZ;
 }
 
-/* Takes the next page of the range, but for its links; it is copied. */
-void
-gpusort_range_pages_put(GpuSortRangePages *own, const char *page)
+/* Adds a page to the range, and returns its memory, which is the caller's until the next page or the range's end. */
+Page
+gpusort_range_pages_add(GpuSortRangePages *own)
 {
 	if (own->count == own->most)
 		write_out(own, false);
 	if (own->count == own->room)
 		add_piece(own);
-	memcpy(own->pages[own->count++], page, BLCKSZ);
+	return own->pages[own->count++];
 }
 
 /* Tells how many pages the range has, and others the places that follow from that. */
@@ -186,14 +174,15 @@ tell_pages(GpuSortRangePages *own)
 
 	LWLockAcquire(&places->lock, LW_EXCLUSIVE);
 	places->pages[own->range] = own->written + own->count;
-	for (; places->placed < GPUSORT_RANGES_MAX && places->pages[places->placed] > 0; places->placed++)
+	for (; places->placed < GPUSORT_RANGES_MAX && places->pages[places->placed] != InvalidBlockNumber;
+		 places->placed++)
 		places->first[places->placed + 1] = places->first[places->placed] + places->pages[places->placed];
 	extend(own, places->first[places->placed]);
 	LWLockRelease(&places->lock);
 	ConditionVariableBroadcast(&places->changed);
 }
 
-/* Ends the current range, all of whose pages have come: writes them; last: it is the index's last. */
+/* Ends the current range, all of whose pages have come: writes them; last: it is the relation's last. */
 void
 gpusort_range_pages_end(GpuSortRangePages *own, bool last)
 {

@@ -1,25 +1,26 @@
 /*-------------------------------------------------------------------------
  *
  * page_writer.c
- *	  Writes the pages of an index that nobody else sees yet, past the buffers.
+ *	  Writes the pages of a relation that nobody else sees yet, past the buffers.
  *
- * They are written as PostgreSQL writes those of a btree that it builds.  They are logged if the index is, as whole
- * pages, several in a record; then written; and at the end the file is flushed to disk if it was logged, because a
- * checkpoint that comes meanwhile knows nothing of these writes, and replay may begin behind the records.  PostgreSQL
- * flushes what is not logged at the end of the transaction, or not at all.
+ * They are logged if the relation is, as whole pages, several in a record, and then written.  Nothing is flushed at the
+ * end: the next checkpoint is told to flush the file, as with pages that come from buffers.  A checkpoint that begins
+ * between a record and the writes would let replay begin behind the record, and not know of the writes: so those that
+ * begin then wait for the writes.  What is not logged PostgreSQL flushes itself at the end of the transaction.
  *
- * Legal order of calls: create, put for each page in any order, each once, finish.  A page that comes before others
+ * Legal order of calls: create, put for each page in any order, each once, flush.  A page that comes before others
  * of lower numbers leaves zeros in their place.  Several processes may each have a writer, for pages that the file has
- * (put_many); one of them puts what is left when they have ended, and finishes.  Errors of the disk are raised, and the
+ * (put_many); one of them puts what is left when they have ended, and flushes.  Errors of the disk are raised, and the
  * abort of the transaction removes the file.  All belongs to the memory context that was current at create.
  *
  *-------------------------------------------------------------------------
  */
-#include "index/page_writer.h"
+#include "pages/page_writer.h"
 
 #include "access/xloginsert.h"
 #include "access/xlogrecord.h"
 #include "miscadmin.h"
+#include "storage/proc.h"
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
@@ -28,7 +29,7 @@
 
 struct GpuSortPageWriter
 {
-	Relation index;
+	Relation relation;
 	bool logged;
 	BlockNumber end; /* of the file: pages from here on are not in it */
 	char *zeros;
@@ -37,58 +38,73 @@ struct GpuSortPageWriter
 	Page pages[PAGES]; /* in memory, PAGES of them, in the order of the blocks */
 };
 
-/* Begins to write pages of an index whose file has so many blocks. */
+/* Begins to write pages of a relation whose file has so many blocks. */
 GpuSortPageWriter *
-gpusort_page_writer_create(Relation index, BlockNumber end)
+gpusort_page_writer_create(Relation relation, BlockNumber end)
 {
 	GpuSortPageWriter *writer = palloc0(sizeof(GpuSortPageWriter));
 	char *memory = palloc0((PAGES + 1) * BLCKSZ + PAGE_ALIGNMENT);
 
 	memory = (char *) TYPEALIGN(PAGE_ALIGNMENT, memory);
-	writer->index = index;
+	writer->relation = relation;
 	writer->end = end;
-	writer->logged = RelationNeedsWAL(index);
+	writer->logged = RelationNeedsWAL(relation);
 	for (int i = 0; i < PAGES; i++)
 		writer->pages[i] = memory + i * BLCKSZ;
 	writer->zeros = memory + PAGES * BLCKSZ;
 	return writer;
 }
 
-/* Writes a page, in the file or behind its end. */
+/* Writes a page, in the file or behind its end; skip_fsync: a checkpoint is not told. */
 static void
-write_page(GpuSortPageWriter *writer, BlockNumber block, Page page)
+write_page(GpuSortPageWriter *writer, BlockNumber block, Page page, bool skip_fsync)
 {
-	SMgrRelation file = RelationGetSmgr(writer->index);
+	SMgrRelation file = RelationGetSmgr(writer->relation);
 
 	PageSetChecksumInplace(page, block);
 	for (; writer->end < block; writer->end++)
 		smgrextend(file, MAIN_FORKNUM, writer->end, writer->zeros, true);
 	if (block < writer->end)
-		smgrwrite(file, MAIN_FORKNUM, block, page, true);
+		smgrwrite(file, MAIN_FORKNUM, block, page, skip_fsync);
 	else
 	{
-		smgrextend(file, MAIN_FORKNUM, block, page, true);
+		smgrextend(file, MAIN_FORKNUM, block, page, skip_fsync);
 		writer->end = block + 1;
 	}
 }
 
-/* Logs pages, PAGES at most, and writes them. */
+/* Logs pages and writes them.  A checkpoint is told of the last in each segment of the file. */
+static void
+log_and_write(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count)
+{
+	if (writer->logged)
+		log_newpages(&RELATION_LOCATOR(writer->relation), MAIN_FORKNUM, count, blocks, pages, true);
+	for (int i = 0; i < count; i++)
+	{
+		const bool last = i + 1 == count || blocks[i + 1] / RELSEG_SIZE != blocks[i] / RELSEG_SIZE;
+
+		write_page(writer, blocks[i], pages[i], !last);
+	}
+}
+
+/* The same, PAGES at most in rising order, while no checkpoint begins. */
 static void
 write_pages(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count)
 {
 	CHECK_FOR_INTERRUPTS();
-	if (writer->logged && count > 0)
-		log_newpages(&RELATION_LOCATOR(writer->index), MAIN_FORKNUM, count, blocks, pages, true);
-	for (int i = 0; i < count; i++)
-		write_page(writer, blocks[i], pages[i]);
-}
-
-/* Logs and writes the pages that wait. */
-static void
-flush(GpuSortPageWriter *writer)
-{
-	write_pages(writer, writer->blocks, writer->pages, writer->count);
-	writer->count = 0;
+	if (count == 0)
+		return;
+	MyProc->delayChkptFlags |= DELAY_CHKPT_START;
+	PG_TRY();
+	{
+		log_and_write(writer, blocks, pages, count);
+	}
+	PG_FINALLY();
+	{
+		/* a subtransaction that aborts does not do it */
+		MyProc->delayChkptFlags &= ~DELAY_CHKPT_START;
+	}
+	PG_END_TRY();
 }
 
 /* Logs and writes pages of successive blocks from first on, at once, from where they lie; they stay the caller's. */
@@ -108,6 +124,14 @@ gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page 
 	}
 }
 
+/* Logs and writes the pages that wait. */
+void
+gpusort_page_writer_flush(GpuSortPageWriter *writer)
+{
+	write_pages(writer, writer->blocks, writer->pages, writer->count);
+	writer->count = 0;
+}
+
 /* Takes a page, which is copied. */
 void
 gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char *page)
@@ -117,7 +141,7 @@ gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char
 
 	if (place == PAGES)
 	{
-		flush(writer);
+		gpusort_page_writer_flush(writer);
 		place = 0;
 	}
 	memory = writer->pages[writer->count];
@@ -130,15 +154,4 @@ gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char
 	writer->blocks[place] = block;
 	writer->pages[place] = memory;
 	writer->count++;
-}
-
-/* Finishes, when all pages have come: they are on disk then, as far as they have to be. */
-void
-gpusort_page_writer_finish(GpuSortPageWriter *writer)
-{
-	flush(writer);
-	if (writer->logged)
-		smgrimmedsync(RelationGetSmgr(writer->index), MAIN_FORKNUM);
-	else if (writer->index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
-		REGISTER_UNLOGGED_SYNC(RelationGetSmgr(writer->index));
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * page_writer.h
- *	  Writes the pages of an index that nobody else sees yet, past the buffers.
+ *	  Writes the pages of a relation that nobody else sees yet, past the buffers.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,9 +18,9 @@
 
 typedef struct GpuSortPageWriter GpuSortPageWriter;
 
-extern GpuSortPageWriter *gpusort_page_writer_create(Relation index, BlockNumber end);
+extern GpuSortPageWriter *gpusort_page_writer_create(Relation relation, BlockNumber end);
 extern void gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char *page);
 extern void gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count);
-extern void gpusort_page_writer_finish(GpuSortPageWriter *writer);
+extern void gpusort_page_writer_flush(GpuSortPageWriter *writer);
 
 #endif /* GPUSORT_PAGE_WRITER_H */

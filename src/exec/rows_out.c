@@ -1,0 +1,395 @@
+/*-------------------------------------------------------------------------
+ *
+ * rows_out.c
+ *	  Rows of a GpuSortExchange leave the server as bytes that all processes form.
+ *
+ * A hook of ExecutorRun looks where a query's rows go.  If its plan has a GpuSortExchange on top, and the rows go to a
+ * client, in one call, by PostgreSQL's own receiver, that of a SELECT (printtup) or of a COPY, the node has
+ * the rows formed (gpusort_exchange_form_rows), and a receiver of this file stands before PostgreSQL's: it sends the
+ * bytes of rows that were formed as they are, and leaves other rows to PostgreSQL's.  What starts up and shuts down is
+ * PostgreSQL's receiver in any case.
+ *
+ * If they go to a new table, table_out.c has a receiver for that.
+ *
+ * Otherwise, and where anything is not known, such as another module's receiver or a type whose output is not parallel
+ * safe, rows come as rows.
+ *
+ * A slot stands for many rows then: the executor counts it as one, and the others are added here, to COPY's count and
+ * progress, too.
+ *
+ * In a worker the same hook hands COPY the rows for which it was begun there (copy_former.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/rows_out.h"
+
+#include "access/parallel.h"
+#include "access/printtup.h"
+#include "commands/copy.h"
+#include "commands/defrem.h"
+#include "commands/progress.h"
+#include "exec/exchange.h"
+#include "exec/table_out.h"
+#include "executor/executor.h"
+#include "facts/output_functions.h"
+#include "form/copy_former.h"
+#include "form/format.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "settings.h"
+#include "tcop/pquery.h"
+#include "utils/backend_progress.h"
+#include "utils/backend_status.h"
+#include "utils/memutils.h"
+
+/* Stands before a receiver of PostgreSQL's. */
+typedef struct RowsOut
+{
+	DestReceiver pub; /* must be first field */
+	DestReceiver *receiver;
+	EState *estate;
+	PlanState *exchange;
+	GpuSortFormer *former; /* over the receiver */
+	bool head_sent;        /* what COPY puts before the first row, or it puts nothing there */
+
+	/* Of a COPY: rows that were sent, and bytes, without what is around messages */
+	uint64 rows;
+	int64 receiver_bytes; /* of rows that the receiver has formed */
+	int64 other_bytes;    /* of others */
+	int64 shown_bytes;
+} RowsOut;
+
+/* The receiver of a COPY, alike in 15 to 19 (commands/copyto.c). */
+typedef struct CopyReceiver
+{
+	DestReceiver pub;
+	void *cstate;
+	uint64 processed;
+} CopyReceiver;
+
+static ExecutorRun_hook_type previous_executor_run = NULL;
+
+/* What receives a row in PostgreSQL's receivers for a SELECT and for a COPY; NULL: not asked for yet. */
+static bool (*print_row)(TupleTableSlot *slot, DestReceiver *self) = NULL;
+static bool (*copy_row)(TupleTableSlot *slot, DestReceiver *self) = NULL;
+
+static void
+start_up(DestReceiver *self, int operation, TupleDesc desc)
+{
+	RowsOut *out = (RowsOut *) self;
+
+	out->receiver->rStartup(out->receiver, operation, desc);
+}
+
+static bool
+is_copy(const RowsOut *out)
+{
+	return out->receiver->mydest == DestCopyOut;
+}
+
+/*
+ * Shows the bytes that COPY has sent.  Its receiver shows those of its own rows only, whenever it forms one: what is
+ * shown is that, or what was shown here last.
+ */
+static void
+show_copy_bytes(RowsOut *out)
+{
+	int64 shown = MyBEEntry != NULL ? MyBEEntry->st_progress_param[PROGRESS_COPY_BYTES_PROCESSED] : 0;
+
+	if (shown != out->shown_bytes)
+		out->receiver_bytes = shown;
+	out->shown_bytes = out->receiver_bytes + out->other_bytes;
+	pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, out->shown_bytes);
+}
+
+/*
+ * Counts and shows rows that were sent, for COPY; bytes: of those that its receiver has not formed.  The receiver has
+ * counted all that it has formed, also what was not sent.
+ */
+static void
+count_copied(RowsOut *out, uint64 rows, int64 bytes)
+{
+	CopyReceiver *copy = (CopyReceiver *) out->receiver;
+
+	if (!is_copy(out))
+		return;
+	out->rows += rows;
+	copy->processed = out->rows;
+	out->other_bytes += bytes;
+	pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, out->rows);
+	show_copy_bytes(out);
+}
+
+/* Sends the first row, in one message with what COPY puts before it; returns the bytes of the row's own message. */
+static Size
+send_first(RowsOut *out, const char *message)
+{
+	StringInfo head = &out->former->head;
+	const Size length = gpusort_message_length(message);
+
+	appendBinaryStringInfo(head, message + GPUSORT_MESSAGE_HEAD_BYTES, length - GPUSORT_MESSAGE_HEAD_BYTES);
+	gpusort_message_send(message[0], head->data, head->len);
+	pfree(head->data);
+	out->other_bytes -= gpusort_former_null_row_bytes(out->former); /* the row of NULLs is none */
+	out->head_sent = true;
+	return length;
+}
+
+/* Sends rows that were formed. */
+static void
+send_formed(RowsOut *out, const GpuSortFormedRows *formed)
+{
+	Size sent = 0;
+
+	CHECK_FOR_INTERRUPTS();
+	if (!out->head_sent)
+	{
+		gpusort_former_take_head(out->former);
+		sent = send_first(out, formed->data);
+	}
+	gpusort_messages_send(formed->data + sent, formed->length - sent);
+	out->estate->es_processed += formed->rows - 1;
+	count_copied(out, formed->rows,
+				 formed->own ? 0 : (int64) formed->length - (int64) formed->rows * GPUSORT_MESSAGE_HEAD_BYTES);
+}
+
+/* Sends a row by PostgreSQL's receiver. */
+static bool
+send_row(RowsOut *out, TupleTableSlot *slot)
+{
+	GpuSortFormer *former = out->former;
+	bool more;
+
+	/* the head has been taken where rows that come later were formed before */
+	if (!out->head_sent && former->head_taken)
+	{
+		gpusort_former_clear(former);
+		if (gpusort_former_row(former, slot))
+		{
+			(void) send_first(out, former->caught.bytes.data);
+			gpusort_former_clear(former);
+			count_copied(out, 1, 0);
+			return true;
+		}
+		gpusort_message_send('d', former->head.data, former->head.len);
+	}
+	out->head_sent = former->head_taken = true;
+	more = out->receiver->receiveSlot(slot, out->receiver);
+	count_copied(out, 1, 0);
+	return more;
+}
+
+static bool
+receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	RowsOut *out = (RowsOut *) self;
+	const GpuSortFormedRows *formed = gpusort_exchange_formed_rows(out->exchange, slot);
+
+	if (formed == NULL)
+		return send_row(out, slot);
+	send_formed(out, formed);
+	return true;
+}
+
+static void
+shut_down(DestReceiver *self)
+{
+	RowsOut *out = (RowsOut *) self;
+
+	out->receiver->rShutdown(out->receiver);
+}
+
+/* PostgreSQL's receiver belongs to who made it. */
+static void
+destroy(DestReceiver *self)
+{
+}
+
+/* Finds out what receives a row in PostgreSQL's receivers. */
+static void
+find_receivers(void)
+{
+	DestReceiver *print = printtup_create_DR(DestRemote);
+	DestReceiver *copy = CreateCopyDestReceiver();
+
+	print_row = print->receiveSlot;
+	copy_row = copy->receiveSlot;
+	print->rDestroy(print);
+	copy->rDestroy(copy);
+}
+
+/* Returns true if all rows of a query are to be read at once, of a GpuSortExchange, as it emits them. */
+static bool
+reads_exchange(const QueryDesc *query, ScanDirection direction, uint64 count)
+{
+	return query->operation == CMD_SELECT && gpusort_is_exchange(query->planstate) &&
+		query->estate->es_junkFilter == NULL && ScanDirectionIsForward(direction) && count == 0 && !query->already_executed;
+}
+
+/*
+ * Returns the statement of the COPY to a client whose query this is; NULL: it is none.  One that a function runs has
+ * another text.
+ */
+static const CopyStmt *
+copy_statement(const QueryDesc *query)
+{
+	const PlannedStmt *stmt = list_length(ActivePortal->stmts) == 1 ? linitial(ActivePortal->stmts) : NULL;
+	const CopyStmt *copy;
+
+	if (stmt == NULL || !IsA(stmt, PlannedStmt) || stmt->utilityStmt == NULL || !IsA(stmt->utilityStmt, CopyStmt) ||
+		query->sourceText != ActivePortal->sourceText)
+		return NULL;
+	copy = (const CopyStmt *) stmt->utilityStmt;
+	return copy->query != NULL && !copy->is_from && copy->filename == NULL && !copy->is_program ? copy : NULL;
+}
+
+/* Returns what is formed of the rows of a COPY to the client; NULL, and why not, if workers may not do it. */
+static GpuSortFormat *
+copy_format(const CopyStmt *copy, TupleDesc desc, const char **why_not)
+{
+	int16 *columns = palloc0(desc->natts * sizeof(int16));
+	const char *format = "text";
+	bool binary;
+	ListCell *cell;
+
+	foreach(cell, copy->options)
+	{
+		DefElem *option = lfirst_node(DefElem, cell);
+
+		if (strcmp(option->defname, "format") == 0)
+			format = defGetString(option);
+	}
+	binary = strcmp(format, "binary") == 0;
+	if (!binary && strcmp(format, "text") != 0 && strcmp(format, "csv") != 0)
+	{
+		*why_not = psprintf("COPY's format \"%s\" is not known", format);
+		return NULL;
+	}
+	for (int i = 0; i < desc->natts; i++)
+		columns[i] = binary;
+	*why_not = gpusort_why_no_output(desc, columns);
+	return *why_not == NULL ? gpusort_format_of_copy(copy, desc, binary) : NULL;
+}
+
+/* The same of the rows of a SELECT, for the client that the running portal is for. */
+static GpuSortFormat *
+row_format(TupleDesc desc, const char **why_not)
+{
+	const int16 *columns = ActivePortal->formats != NULL ? ActivePortal->formats : palloc0(desc->natts * sizeof(int16));
+
+	*why_not = gpusort_why_no_output(desc, columns);
+	return *why_not == NULL ? gpusort_format_of_portal(desc, columns) : NULL;
+}
+
+/* Returns what is formed of a query's rows; NULL: they go elsewhere than to a client, or workers may not (*why_not). */
+static GpuSortFormat *
+find_format(const QueryDesc *query, const char **why_not)
+{
+	const CopyStmt *copy;
+
+	*why_not = NULL;
+	if (ActivePortal == NULL || !gpusort_messages_are_sent())
+		return NULL;
+	if (print_row == NULL)
+		find_receivers();
+	switch (query->dest->mydest)
+	{
+		case DestRemote:
+		case DestRemoteExecute:
+			if (query->dest->receiveSlot != print_row || ActivePortal->queryDesc != query)
+				return NULL;
+			return row_format(query->tupDesc, why_not);
+		case DestCopyOut:
+			copy = query->dest->receiveSlot == copy_row ? copy_statement(query) : NULL;
+			return copy != NULL ? copy_format(copy, query->tupDesc, why_not) : NULL;
+		default:
+			return NULL;
+	}
+}
+
+/* Returns what stands before the receiver of a query whose rows processes are to form. */
+static RowsOut *
+make(QueryDesc *query, const GpuSortFormat *format)
+{
+	RowsOut *out = palloc0(sizeof(RowsOut));
+
+	out->pub.receiveSlot = receive;
+	out->pub.rStartup = start_up;
+	out->pub.rShutdown = shut_down;
+	out->pub.rDestroy = destroy;
+	out->pub.mydest = query->dest->mydest;
+	out->receiver = query->dest;
+	out->estate = query->estate;
+	out->exchange = query->planstate;
+	out->head_sent = !format->binary;
+	out->former = gpusort_former_over(out->receiver, query->tupDesc, format->binary);
+	gpusort_exchange_form_rows(out->exchange, format, out->former);
+	return out;
+}
+
+/* Returns what is to stand before a query's receiver; NULL: nothing. */
+static pg_noinline DestReceiver *
+begin(QueryDesc *query, ScanDirection direction, uint64 count)
+{
+	MemoryContext caller;
+	GpuSortFormat *format;
+	const char *why_not;
+	DestReceiver *out;
+
+	if (!reads_exchange(query, direction, count) || !gpusort_parallel_output)
+		return NULL;
+	caller = MemoryContextSwitchTo(query->estate->es_query_cxt);
+	out = gpusort_table_out_create(query);
+	format = out == NULL ? find_format(query, &why_not) : NULL;
+	if (format != NULL)
+		out = &make(query, format)->pub;
+	else if (out == NULL && why_not != NULL && gpusort_log_decisions)
+		ereport(LOG, (errmsg("gpusort: one process forms the rows for the client: %s", why_not)));
+	MemoryContextSwitchTo(caller);
+	return out;
+}
+
+static void
+run_next(EXECUTOR_RUN_PARAMETERS)
+{
+	if (previous_executor_run != NULL)
+		previous_executor_run(EXECUTOR_RUN_ARGUMENTS);
+	else
+		standard_ExecutorRun(EXECUTOR_RUN_ARGUMENTS);
+}
+
+/* The hook. */
+static void
+executor_run(EXECUTOR_RUN_PARAMETERS)
+{
+	DestReceiver *const receiver = query->dest;
+	DestReceiver *out;
+
+	if (IsParallelWorker() && gpusort_copy_former_takes_run(query))
+		return;
+	out = begin(query, direction, count);
+	if (out == NULL)
+	{
+		run_next(EXECUTOR_RUN_ARGUMENTS);
+		return;
+	}
+	query->dest = out;
+	PG_TRY();
+	{
+		run_next(EXECUTOR_RUN_ARGUMENTS);
+	}
+	PG_FINALLY();
+	{
+		gpusort_catch_end(NULL);
+		query->dest = receiver;
+	}
+	PG_END_TRY();
+}
+
+/* To be called once, at load. */
+void
+gpusort_rows_out_init(void)
+{
+	previous_executor_run = ExecutorRun_hook;
+	ExecutorRun_hook = executor_run;
+}

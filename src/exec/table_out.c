@@ -1,0 +1,243 @@
+/*-------------------------------------------------------------------------
+ *
+ * table_out.c
+ *	  Rows of a GpuSortExchange are put into a new table's pages by all processes.
+ *
+ * CREATE TABLE AS, SELECT INTO and the like give a query's rows to a receiver of PostgreSQL's, whose startup makes the
+ * table and opens it; REFRESH MATERIALIZED VIEW, and from 18 on CREATE, to another one, for a table that was made
+ * before.  A receiver of this file stands before it.  When the table is there, it has the node put all rows into its
+ * pages (gpusort_exchange_fill_table), and is given one slot that stands for all of them.  Where that cannot be, rows
+ * come as rows, and are PostgreSQL's receiver's: all of them, since it makes the same file longer.
+ *
+ * What PostgreSQL's receivers know is theirs alone, so it is declared here again, and not believed without looking: the
+ * methods must be PostgreSQL's own, a receiver made for the purpose must have what it was given where it is
+ * expected, and the table's identity must stand there twice.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/table_out.h"
+
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "commands/createas.h"
+#include "commands/matview.h"
+#include "exec/exchange.h"
+#include "pgstat.h"
+#include "settings.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+/* The receiver of CREATE TABLE AS, as in commands/createas.c. */
+typedef struct IntoReceiver
+{
+	DestReceiver pub;
+	IntoClause *into;
+	Relation table;
+	ObjectAddress address;
+	CommandId cid;
+	int options;
+	BulkInsertState bulk; /* NULL: rows are not wanted */
+} IntoReceiver;
+
+/* The receiver of REFRESH MATERIALIZED VIEW, as in commands/matview.c. */
+typedef struct TransientReceiver
+{
+	DestReceiver pub;
+	Oid id;
+	Relation table;
+	CommandId cid;
+	int options;
+	BulkInsertState bulk;
+} TransientReceiver;
+
+/* Stands before one of these. */
+typedef struct TableOut
+{
+	DestReceiver pub; /* must be first field */
+	DestReceiver *receiver;
+	EState *estate;
+	PlanState *exchange;
+	GpuSortNewTable table;
+} TableOut;
+
+typedef bool (*ReceiveSlot)(TupleTableSlot *slot, DestReceiver *self);
+
+/* The methods of these; NULL: they are not what they were. */
+static ReceiveSlot into_receive = NULL;
+static ReceiveSlot transient_receive = NULL;
+static bool methods_known = false;
+
+/* Any object's address and id do to see whether a receiver keeps them where it should. */
+static void
+find_methods(void)
+{
+	IntoClause *into = makeNode(IntoClause);
+	const Oid id = RelationRelationId;
+	DestReceiver *receiver = CreateIntoRelDestReceiver(into);
+
+	if (((IntoReceiver *) receiver)->into == into)
+		into_receive = receiver->receiveSlot;
+	receiver->rDestroy(receiver);
+	receiver = CreateTransientRelDestReceiver(id);
+	if (((TransientReceiver *) receiver)->id == id)
+		transient_receive = receiver->receiveSlot;
+	receiver->rDestroy(receiver);
+	pfree(into);
+	methods_known = true;
+}
+
+/* Returns true if a receiver is PostgreSQL's own, and fills a new table. */
+static bool
+fills_table(const DestReceiver *receiver)
+{
+	if (receiver->mydest != DestIntoRel && receiver->mydest != DestTransientRel)
+		return false;
+	if (!methods_known)
+		find_methods();
+	return receiver->receiveSlot == (receiver->mydest == DestIntoRel ? into_receive : transient_receive);
+}
+
+/* Returns the table of such a receiver that has been started up; NULL: it has none. */
+static Relation
+receiver_table(const DestReceiver *receiver)
+{
+	const IntoReceiver *into = (const IntoReceiver *) receiver;
+	const TransientReceiver *transient = (const TransientReceiver *) receiver;
+	Relation table;
+	Oid id;
+
+	if (receiver->mydest == DestIntoRel)
+	{
+		if (into->bulk == NULL || into->address.classId != RelationRelationId)
+			return NULL;
+		table = into->table;
+		id = into->address.objectId;
+	}
+	else
+	{
+		table = transient->table;
+		id = transient->id;
+	}
+	return table != NULL && RelationGetRelid(table) == id ? table : NULL;
+}
+
+/* Returns true if rows of a query, as they are formed, are rows of a table. */
+static bool
+has_rows_like(Relation table, TupleDesc desc)
+{
+	const TupleDesc own = RelationGetDescr(table);
+
+	if (own->natts != desc->natts)
+		return false;
+	for (int i = 0; i < desc->natts; i++)
+	{
+		const FormData_pg_attribute *column = TupleDescAttr(own, i);
+		const FormData_pg_attribute *given = TupleDescAttr(desc, i);
+
+		if (column->attisdropped || column->attlen != given->attlen || column->attalign != given->attalign ||
+			column->attbyval != given->attbyval)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Describes the table of such a receiver, which has been started up for rows like desc.  Returns why its pages cannot
+ * be written, or NULL.  Assigns the transaction's id.
+ */
+static const char *
+describe_table(const DestReceiver *receiver, TupleDesc desc, GpuSortNewTable *table)
+{
+	const bool is_into = receiver->mydest == DestIntoRel;
+	const int options =
+		is_into ? ((const IntoReceiver *) receiver)->options : ((const TransientReceiver *) receiver)->options;
+	Relation relation = receiver_table(receiver);
+
+	if (relation == NULL)
+		return "the receiver has no table";
+	if (relation->rd_tableam != GetHeapamTableAmRoutine())
+		return "the table's access method is not heap";
+	if (relation->rd_rel->relkind != RELKIND_RELATION && relation->rd_rel->relkind != RELKIND_MATVIEW)
+		return "it is no table";
+	if (!has_rows_like(relation, desc))
+		return "the table has other columns";
+	if ((options & ~(TABLE_INSERT_SKIP_FSM | TABLE_INSERT_FROZEN)) != 0)
+		return "rows are inserted in an unknown way";
+	if (RelationUsesLocalBuffers(relation) && OidIsValid(relation->rd_rel->reltoastrelid))
+		return "the table is temporary, and its values may be toasted";
+	if (RelationGetNumberOfBlocks(relation) != 0)
+		return "the table is not empty";
+	table->xid = GetCurrentTransactionId();
+	/* what a table is rewritten to is not decoded */
+	if (RelationIsLogicallyLogged(relation) && !OidIsValid(relation->rd_rel->relrewrite))
+		return "the table's changes may be decoded";
+	table->table = RelationGetRelid(relation);
+	table->cid = is_into ? ((const IntoReceiver *) receiver)->cid : ((const TransientReceiver *) receiver)->cid;
+	table->options = options;
+	return NULL;
+}
+
+static void
+start_up(DestReceiver *self, int operation, TupleDesc desc)
+{
+	TableOut *out = (TableOut *) self;
+	const char *why_not;
+
+	out->receiver->rStartup(out->receiver, operation, desc);
+	why_not = describe_table(out->receiver, desc, &out->table);
+	if (why_not == NULL)
+		gpusort_exchange_fill_table(out->exchange, &out->table);
+	else if (gpusort_log_decisions)
+		ereport(LOG, (errmsg("gpusort: one process writes the new table: %s", why_not)));
+}
+
+static bool
+receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	TableOut *out = (TableOut *) self;
+	const GpuSortFormedRows *placed = gpusort_exchange_formed_rows(out->exchange, slot);
+
+	if (placed == NULL)
+		return out->receiver->receiveSlot(slot, out->receiver);
+	pgstat_count_heap_insert(receiver_table(out->receiver), placed->rows);
+	out->estate->es_processed += placed->rows - 1;
+	return true;
+}
+
+static void
+shut_down(DestReceiver *self)
+{
+	TableOut *out = (TableOut *) self;
+
+	out->receiver->rShutdown(out->receiver);
+}
+
+/* PostgreSQL's receiver belongs to who made it. */
+static void
+destroy(DestReceiver *self)
+{
+}
+
+/* Returns what is to stand before the receiver of a query of a GpuSortExchange; NULL: its rows fill no new table. */
+DestReceiver *
+gpusort_table_out_create(QueryDesc *query)
+{
+	TableOut *out;
+
+	if (!fills_table(query->dest))
+		return NULL;
+	out = palloc0(sizeof(TableOut));
+	out->pub.receiveSlot = receive;
+	out->pub.rStartup = start_up;
+	out->pub.rShutdown = shut_down;
+	out->pub.rDestroy = destroy;
+	out->pub.mydest = query->dest->mydest;
+	out->receiver = query->dest;
+	out->estate = query->estate;
+	out->exchange = query->planstate;
+	return &out->pub;
+}

@@ -1,0 +1,129 @@
+/*-------------------------------------------------------------------------
+ *
+ * former.c
+ *	  Forms rows as the bytes that leave the server, by a receiver of PostgreSQL's, in any process.
+ *
+ * CLIENT_ENCODING
+ *	A worker has the setting, but not in force: what it sends to its leader is in the database's encoding, errors
+ *	above all.  So the client's is in force while a row is formed, and no longer, also after an error.
+ *	All other settings on which values' text depends are in force in workers.
+ *
+ * HEAD
+ *	A binary COPY keeps its signature until the first row.  So the first row that a receiver is given is one of NULLs,
+ *	whose length is known: what stands before it is the head.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "form/former.h"
+
+#include "mb/pg_wchar.h"
+
+static void
+init(GpuSortFormer *former, DestReceiver *receiver, TupleDesc desc, bool has_head)
+{
+	memset(former, 0, sizeof(*former));
+	former->receiver = receiver;
+	former->desc = desc;
+	former->has_head = has_head;
+	former->encoding = -1;
+	gpusort_catch_init(&former->caught);
+}
+
+/* Returns a former over a receiver for rows of this descriptor, in the leader. */
+GpuSortFormer *
+gpusort_former_over(DestReceiver *receiver, TupleDesc desc, bool has_head)
+{
+	GpuSortFormer *former = palloc(sizeof(GpuSortFormer));
+
+	init(former, receiver, desc, has_head);
+	return former;
+}
+
+/* Puts an encoding into force that is prepared. */
+static void
+set_encoding(int encoding)
+{
+	if (SetClientEncoding(encoding) < 0)
+		elog(ERROR, "the encoding \"%s\" is not prepared", pg_encoding_to_char(encoding));
+}
+
+/* Has the receiver form a row, behind those formed before. */
+static void
+form(GpuSortFormer *former, TupleTableSlot *slot)
+{
+	GpuSortCatch *previous;
+
+	if (former->encoding >= 0)
+		set_encoding(former->encoding);
+	previous = gpusort_catch_begin(&former->caught);
+	(void) former->receiver->receiveSlot(slot, former->receiver);
+	gpusort_catch_end(previous);
+	if (former->encoding >= 0)
+		set_encoding(GetDatabaseEncoding());
+}
+
+/* Takes what the receiver puts before the first row, unless that was done. */
+void
+gpusort_former_take_head(GpuSortFormer *former)
+{
+	StringInfo bytes = &former->caught.bytes;
+	const int row = gpusort_former_null_row_bytes(former);
+	TupleTableSlot *nulls;
+
+	if (!former->has_head || former->head_taken)
+		return;
+	former->head_taken = true;
+	nulls = MakeSingleTupleTableSlot(former->desc, &TTSOpsVirtual);
+	ExecStoreAllNullTuple(nulls);
+	gpusort_former_clear(former);
+	form(former, nulls);
+	ExecDropSingleTupleTableSlot(nulls);
+	if (bytes->len < GPUSORT_MESSAGE_HEAD_BYTES + row)
+		elog(ERROR, "a row of NULLs has %d bytes", bytes->len);
+	initStringInfo(&former->head);
+	appendBinaryStringInfo(&former->head, bytes->data + GPUSORT_MESSAGE_HEAD_BYTES,
+						   bytes->len - GPUSORT_MESSAGE_HEAD_BYTES - row);
+	gpusort_former_clear(former);
+}
+
+/*
+ * Forms the row in slot, behind those formed before.  Returns false if it is too long, and leaves the bytes as they
+ * were.
+ */
+bool
+gpusort_former_row(GpuSortFormer *former, TupleTableSlot *slot)
+{
+	if (unlikely(former->has_head))
+		gpusort_former_take_head(former);
+	form(former, slot);
+	return !former->caught.too_long;
+}
+
+/*
+ * Calls back with a former, in a worker, for a client that has such an encoding.  The caller has filled in receiver,
+ * desc and has_head.
+ */
+void
+gpusort_former_run(GpuSortFormer *former, int encoding, GpuSortFormerCallback callback, void *arg)
+{
+	init(former, former->receiver, former->desc, former->has_head);
+	if (encoding != pg_get_client_encoding())
+	{
+		if (PrepareClientEncoding(encoding) < 0)
+			elog(ERROR, "there is no conversion to \"%s\"", pg_encoding_to_char(encoding));
+		former->encoding = encoding;
+	}
+	PG_TRY();
+	{
+		callback(former, arg);
+	}
+	PG_CATCH();
+	{
+		gpusort_catch_end(NULL);
+		if (former->encoding >= 0)
+			(void) SetClientEncoding(GetDatabaseEncoding());
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	pfree(former->caught.bytes.data);
+}

@@ -1,0 +1,211 @@
+/*-------------------------------------------------------------------------
+ *
+ * messages.c
+ *	  Messages with rows that PostgreSQL's own receivers would send: caught, and sent later as they are.
+ *
+ * SENDING
+ *	Whole blocks of messages go past the server's buffer of 8 kB, by secure_write, which has TLS and GSS in it.  What
+ *	that buffer holds goes first.  A connection that fails is treated as the server treats it: the log tells, and the
+ *	next look at interrupts ends the session.  A block ends where a message does, so that an error can be told to the
+ *	client between two of them.
+ *
+ *	That is done only if the table of functions is the one that the server started with: another module's is not
+ *	known.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "form/messages.h"
+
+/* The headers of these libraries need not be there.  No field of a Port is used. */
+#undef ENABLE_GSS
+#undef USE_OPENSSL
+#include "libpq/libpq.h"
+#include "miscadmin.h"
+#include "tcop/tcopprot.h"
+
+/* Fewer bytes go through the server's buffer, which is as large: else packets would be small. */
+#define DIRECT_BYTES 8192
+
+/* What the server started with; NULL: not known. */
+static const PQcommMethods *server_methods = NULL;
+
+/* What was there before the catch, and is called for other messages; and where those with rows go. */
+static const PQcommMethods *previous_methods = NULL;
+static GpuSortCatch *current = NULL;
+
+static void
+catch_message(char type, const char *body, size_t length)
+{
+	StringInfo bytes = &current->bytes;
+	const uint32 total = pg_hton32((uint32) (length + sizeof(uint32)));
+
+	if (length > GPUSORT_MESSAGE_MAX)
+	{
+		current->too_long = true;
+		return;
+	}
+	enlargeStringInfo(bytes, 1 + sizeof(total) + length);
+	bytes->data[bytes->len] = type;
+	memcpy(bytes->data + bytes->len + 1, &total, sizeof(total));
+	memcpy(bytes->data + bytes->len + 1 + sizeof(total), body, length);
+	bytes->len += 1 + sizeof(total) + length;
+}
+
+static int
+put_message(char type, const char *body, size_t length)
+{
+	switch (type)
+	{
+		case 'D':
+		case 'd':
+			catch_message(type, body, length);
+			return 0;
+		case 'H':
+		case 'c':
+			return 0; /* CopyOutResponse and CopyDone */
+		default:
+			return previous_methods->putmessage(type, body, length);
+	}
+}
+
+static void
+put_message_noblock(char type, const char *body, size_t length)
+{
+	previous_methods->putmessage_noblock(type, body, length);
+}
+
+/* The server resets after an error: nothing is caught any more. */
+static void
+reset(void)
+{
+	const PQcommMethods *methods = previous_methods;
+
+	gpusort_catch_end(NULL);
+	methods->comm_reset();
+}
+
+static int
+flush(void)
+{
+	return previous_methods->flush();
+}
+
+static int
+flush_if_writable(void)
+{
+	return previous_methods->flush_if_writable();
+}
+
+static bool
+is_send_pending(void)
+{
+	return previous_methods->is_send_pending();
+}
+
+static const PQcommMethods catch_methods = {
+	.comm_reset = reset,
+	.flush = flush,
+	.flush_if_writable = flush_if_writable,
+	.is_send_pending = is_send_pending,
+	.putmessage = put_message,
+	.putmessage_noblock = put_message_noblock,
+};
+
+/* To be called once, when the server starts. */
+void
+gpusort_messages_init(void)
+{
+	server_methods = PqCommMethods;
+}
+
+/* Returns true if messages of this process go to a client, in no other way than the server's own. */
+bool
+gpusort_messages_are_sent(void)
+{
+	return server_methods != NULL && PqCommMethods == server_methods && whereToSendOutput == DestRemote &&
+		MyProcPort != NULL;
+}
+
+/* Makes an empty buffer, which belongs to the current context. */
+void
+gpusort_catch_init(GpuSortCatch *caught)
+{
+	initStringInfo(&caught->bytes);
+	caught->too_long = false;
+}
+
+/* Begins to catch what is sent, behind what was caught before.  Returns what end is to be handed. */
+GpuSortCatch *
+gpusort_catch_begin(GpuSortCatch *caught)
+{
+	GpuSortCatch *previous = current;
+
+	caught->too_long = false;
+	current = caught;
+	if (previous == NULL)
+	{
+		previous_methods = PqCommMethods;
+		PqCommMethods = &catch_methods;
+	}
+	return previous;
+}
+
+/* Ends a catch, if one is on, in favour of that around it; NULL: there is none. */
+void
+gpusort_catch_end(GpuSortCatch *previous)
+{
+	if (current != NULL && previous == NULL)
+		PqCommMethods = previous_methods;
+	current = previous;
+}
+
+/* Sends a message to the client, as the server does. */
+void
+gpusort_message_send(char type, const char *body, Size length)
+{
+	(void) pq_putmessage(type, body, length);
+}
+
+/* Sends messages one by one, by way of the server's buffer. */
+static void
+send_one_by_one(const char *bytes, Size length)
+{
+	const char *end = bytes + length;
+
+	while (bytes < end)
+	{
+		const Size whole = gpusort_message_length(bytes);
+
+		(void) pq_putmessage(bytes[0], bytes + GPUSORT_MESSAGE_HEAD_BYTES, whole - GPUSORT_MESSAGE_HEAD_BYTES);
+		bytes += whole;
+	}
+}
+
+/* Sends whole messages to the client. */
+void
+gpusort_messages_send(const char *bytes, Size length)
+{
+	if (length < DIRECT_BYTES)
+	{
+		send_one_by_one(bytes, length);
+		return;
+	}
+	if (pq_flush() != 0)
+		return;
+	while (length > 0)
+	{
+		ssize_t sent = secure_write(MyProcPort, (void *) bytes, length);
+
+		if (sent <= 0)
+		{
+			if (errno == EINTR)
+				continue;
+			ereport(COMMERROR, (errcode_for_socket_access(), errmsg("could not send data to client: %m")));
+			ClientConnectionLost = 1;
+			InterruptPending = 1;
+			return;
+		}
+		bytes += sent;
+		length -= sent;
+	}
+}

@@ -1,0 +1,45 @@
+/*-------------------------------------------------------------------------
+ *
+ * heap_pages.h
+ *	  The pages of a new table that several processes make, each of ranges of the rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_HEAP_PAGES_H
+#define GPUSORT_HEAP_PAGES_H
+
+#include "compat.h"
+
+#include "executor/tuptable.h"
+#include "pages/range_pages.h"
+
+/* A table to be filled, which must be empty, and how: as its leader's transaction inserts rows. */
+typedef struct GpuSortNewTable
+{
+	Oid table;
+	TransactionId xid;
+	CommandId cid;
+	int options; /* of table_tuple_insert */
+} GpuSortNewTable;
+
+/* In shared memory; for heap_pages.c alone. */
+typedef struct GpuSortNewTableShared
+{
+	GpuSortNewTable table;
+	volatile bool toasted; /* there are values in the TOAST table, or are about to be */
+	GpuSortRangePlaces places;
+} GpuSortNewTableShared;
+
+typedef struct GpuSortHeapPages GpuSortHeapPages;
+
+/* The leader's */
+extern void gpusort_new_table_init(GpuSortNewTableShared *shared, const GpuSortNewTable *table);
+extern bool gpusort_new_table_is_begun(const GpuSortNewTableShared *shared);
+
+extern GpuSortHeapPages *gpusort_heap_pages_open(GpuSortNewTableShared *shared, const volatile bool *stop);
+extern void gpusort_heap_pages_begin(GpuSortHeapPages *own, uint32 range);
+extern void gpusort_heap_pages_put(GpuSortHeapPages *own, TupleTableSlot *slot);
+extern void gpusort_heap_pages_end(GpuSortHeapPages *own);
+extern uint64 gpusort_heap_pages_close(GpuSortHeapPages *own);
+
+#endif /* GPUSORT_HEAP_PAGES_H */

@@ -1,0 +1,455 @@
+# Rows that all processes form as the bytes that leave the server: each byte of each answer is PostgreSQL's,
+# over types, formats, encodings and kinds of statements; errors, cancels, slow clients and clients that leave end
+# as they do with PostgreSQL, and nothing is left behind.
+use strict;
+use warnings;
+
+use GpuSortNode;
+use GpuSortWire;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $node = GpuSortNode->new('main');
+$node->init(conf => [ 'max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16',
+	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'gpusort.force = on',
+	'gpusort.setup_cost = 0', 'gpusort.row_cost = 0', 'enable_hashagg = off' ]);
+$node->start;
+$node->wait_service;
+my $xml = $node->safe_psql('postgres',
+	q{SELECT count(*) FROM pg_config WHERE name = 'CONFIGURE' AND setting ~ 'libxml'});
+my $own_xml = $xml ? q{xmlparse(document '<a b="ä">' || i || '</a>')} : q{i::text};
+$node->safe_psql('postgres', qq{
+	CREATE EXTENSION gpusort;
+	CREATE TYPE mood AS ENUM ('low', 'middle', 'high');
+	CREATE TYPE pair AS (a int, b text);
+	CREATE DOMAIN positive AS int CHECK (value > 0);
+	CREATE TABLE t AS SELECT i AS id, i * 7919 % 809 AS g,
+			CASE WHEN i % 7 <> 0 THEN i / 7.0 END AS n, 'Zeile "' || i || '", ä' || repeat('x', i % 50) AS v,
+			i::int2 AS i2, i * 10000000000 AS i8, i / 3.0::float8 AS f8, (i / 3.0)::float4 AS f4, i % 2 = 0 AS b,
+			ARRAY[i, NULL, -i] AS ia, ARRAY['a b', NULL, 'ä"' || i] AS ta, ROW(i, 'x, y')::pair AS c,
+			ARRAY[ROW(i, NULL)::pair] AS ca, int4range(i, i + 5) AS r, int4multirange(int4range(i, i + 2)) AS mr,
+			jsonb_build_object('a', i, 'b', 'ä') AS j, '{"k": 1}'::json AS js, decode(md5(i::text), 'hex') AS by,
+			$own_xml AS x, i::numeric::money AS m, 'pg_class'::regclass AS rc,
+			'now'::timestamptz + i * interval '1 h' AS tz,
+			'2020-01-01'::timestamp + i * interval '1 min' AS ts, '2020-01-01'::date + i AS d, '10:00'::time AS tm,
+			i * interval '1 day 1 s' AS iv, md5(i::text)::uuid AS u, '10.0.0.1'::inet + i AS ip, i::bit(12) AS bi,
+			(ARRAY['low', 'middle', 'high'])[i % 3 + 1]::mood AS e, i::positive AS dom,
+			 point(i, i) AS p, 'a' || i AS name,
+			'a b'::tsvector AS tv, 'c'::"char" AS ch, NULL::text AS nothing
+		FROM generate_series(1, 6000) i;
+	ALTER TABLE t ALTER v SET STORAGE external;
+	CREATE TABLE long AS SELECT i AS id, i % 50 AS g,
+		(SELECT string_agg(md5((i * j)::text), '')
+			FROM generate_series(1, CASE WHEN i % 50 = 0 THEN 20000 ELSE 3 END) j) AS v
+		FROM generate_series(1, 1000) i;
+	CREATE TABLE large AS SELECT i AS id, i * 7919 % 8009 AS g, 'row ' || i || repeat('x', 100) AS v
+		FROM generate_series(1, 200000) i;
+	CREATE TABLE empty (LIKE large);
+	ANALYZE;
+	CREATE TYPE unsafe;
+	CREATE FUNCTION unsafe_in(cstring) RETURNS unsafe LANGUAGE internal STRICT IMMUTABLE PARALLEL SAFE AS 'int4in';
+	CREATE FUNCTION unsafe_out(unsafe) RETURNS cstring LANGUAGE internal STRICT IMMUTABLE PARALLEL UNSAFE AS 'int4out';
+	CREATE TYPE unsafe (input = unsafe_in, output = unsafe_out, passedbyvalue, internallength = 4, alignment = int4);
+	CREATE CAST (int AS unsafe) WITHOUT FUNCTION;
+	CREATE TYPE has_unsafe AS (a int, b unsafe[]);
+	CREATE TABLE marked AS SELECT i AS id, i % 50 AS g, CASE WHEN i = 4000 THEN '\x{263a}' ELSE 'plain' END AS v
+		FROM generate_series(1, 6000) i;
+	ANALYZE marked;
+});
+my $path = $node->host . '/.s.PGSQL.' . $node->port;
+my ($service) = $node->services;
+my @wires;
+
+sub wire
+{
+	my $wire = GpuSortWire->new($path, @_);
+	push @wires, $wire;
+	return $wire;
+}
+
+sub workers
+{
+	return split /\n/, $node->safe_psql('postgres',
+		q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+}
+
+sub nothing_left
+{
+	return wait_until(sub {
+		!workers() && $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 0
+			&& !(() = glob $node->data_dir . '/base/pgsql_tmp/*');
+	});
+}
+
+# the session's backend has ended
+sub is_gone
+{
+	my ($wire) = @_;
+	my $query = 'SELECT count(*) FROM pg_stat_activity WHERE pid = ' . $wire->backend;
+	return wait_until(sub { $node->safe_psql('postgres', $query) == 0 });
+}
+
+# how many rows workers have formed
+sub formed
+{
+	return $node->safe_psql('postgres', 'SELECT formed_rows FROM gpusort_stats');
+}
+
+# An answer with gpusort and without are the same to the byte; returns it.
+sub same
+{
+	my ($wire, $what, $ask) = @_;
+	$wire->simple('SET gpusort.enable = off');
+	my $native = $ask->();
+	$wire->simple('SET gpusort.enable = on');
+	my $before = formed();
+	my $ours = $ask->();
+	ok($ours->{bytes} eq $native->{bytes}, "$what: the same bytes")
+		or diag "rows $ours->{rows} $native->{rows}, " . ($ours->{error} // '') . ', ' . ($native->{error} // '');
+	$ours->{formed} = formed() - $before;
+	return $ours;
+}
+
+sub by_ranges { return "SELECT $_[0], sum(id) OVER (PARTITION BY g ORDER BY id) FROM $_[1] ORDER BY g, id" }
+
+my $all = by_ranges('*', 't');
+
+# --- formats, protocols, settings -----------------------------------------------------------------
+
+my $wire = wire();
+my $answer = same($wire, 'simple protocol', sub { $wire->simple($all) });
+is($answer->{rows}, 6000, 'all rows');
+cmp_ok($answer->{formed}, '>', 0, 'workers have formed rows');
+cmp_ok(same($wire, 'extended protocol', sub { $wire->extended($all) })->{formed}, '>', 0, 'workers have formed rows');
+my $columns = join ', ', qw(id n v i2 i8 f8 f4 b ia ta c ca r mr j js by x m rc tz ts d tm iv u ip bi e dom p name tv ch
+	nothing);
+my $binary = by_ranges($columns, 't');
+cmp_ok(same($wire, 'binary', sub { $wire->extended($binary, formats => [1]) })->{formed}, '>', 0, 'formed');
+$answer = same($wire, 'text and binary',
+	sub { $wire->extended(by_ranges('id, n, v, ia', 't'), formats => [ 1, 0, 1, 0, 1 ]) });
+cmp_ok($answer->{formed}, '>', 0, 'formed');
+same($wire, 'a format that is none', sub { $wire->extended(by_ranges('id', 't'), formats => [7]) });
+same($wire, 'a parameter',
+	sub { $wire->extended(by_ranges('id, v', 't') =~ s/FROM t/FROM t WHERE id > \$1/r, values => [50]) });
+same($wire, 'several statements', sub { $wire->simple("SELECT 1; $all; SELECT 2; " . by_ranges('id', 'large')) });
+same($wire, 'no rows', sub { $wire->simple(by_ranges('*', 'empty')) });
+same($wire, 'no columns', sub { $wire->simple('SELECT FROM t ORDER BY g, id') });
+same($wire, 'DISTINCT', sub { $wire->simple('SELECT DISTINCT ON (g) g, id, v FROM t ORDER BY g, id DESC') });
+same($wire, 'a key that is not there',
+	sub { $wire->simple('SELECT sum(id) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id') });
+cmp_ok(same($wire, 'long rows', sub { $wire->simple(by_ranges('*', 'long')) })->{formed}, '>', 0, 'formed');
+for my $set (q{DateStyle = 'German'}, q{DateStyle = 'SQL, DMY'}, q{IntervalStyle = 'iso_8601'},
+	q{TimeZone = 'Asia/Kolkata'}, 'extra_float_digits = 0', q{bytea_output = 'escape'}, q{xmlbinary = 'hex'},
+	q{lc_monetary = 'C'}, 'quote_all_identifiers = on')
+{
+	$wire->simple("SET $set");
+	cmp_ok(same($wire, $set, sub { $wire->simple($all) })->{formed}, '>', 0, 'formed');
+	$wire->simple('RESET ' . $set =~ s/ =.*//r);
+}
+for my $participation ('on', 'off')
+{
+	for my $workers (0, 1, 3)
+	{
+		$wire->simple("SET max_parallel_workers = $workers; SET parallel_leader_participation = $participation");
+		$answer = same($wire, "$workers workers, leader $participation",
+			sub { $wire->simple(by_ranges('*', 'large')) });
+		is($answer->{formed} > 0, $workers > 0, 'formed if there are workers');
+	}
+}
+$wire->simple('RESET max_parallel_workers; RESET parallel_leader_participation');
+$wire->simple(q{SET work_mem = '64kB'});
+same($wire, 'little memory', sub { $wire->simple(by_ranges('*', 'large')) });
+$wire->simple(q{RESET work_mem});
+
+# --- encodings ------------------------------------------------------------------------------------
+
+for my $encoding ('UTF8', 'LATIN1', 'WIN1252', 'SQL_ASCII', 'WIN1254')
+{
+	my $other = wire(client_encoding => $encoding);
+	for my $formats ([], [1])
+	{
+		$answer = same($other, "$encoding, formats @$formats", sub { $other->extended($binary, formats => $formats) });
+		is($answer->{error}, undef, 'no error');
+		cmp_ok($answer->{formed}, '>', 0, 'formed');
+	}
+	$answer = same($other, "$encoding, set later", sub {
+		$other->simple(q{SET client_encoding = 'LATIN1'});
+		my $later = $other->simple($all);
+		$other->simple("SET client_encoding = '$encoding'");
+		return $later;
+	});
+	$other->close;
+}
+my $latin = wire(client_encoding => 'LATIN1');
+for my $enable ('off', 'on', 'on')
+{
+	$latin->simple("SET gpusort.enable = $enable");
+	$answer = $latin->simple(by_ranges('v', 'marked'));
+	like($answer->{error}, qr/^22P05 character with byte sequence 0xe2 0x98 0xba/, "no such character, $enable");
+}
+is($latin->simple(q{SELECT 'ä'})->{error}, undef, 'and the session goes on');
+ok(nothing_left(), 'nothing is left');
+
+# --- COPY -----------------------------------------------------------------------------------------
+
+my @options = ('', '(FORMAT csv)', '(FORMAT csv, HEADER)', '(HEADER true)', '(FORMAT binary)',
+	q{(DELIMITER '|', NULL 'nil')}, q{(FORMAT csv, FORCE_QUOTE *)},
+	q{(FORMAT csv, FORCE_QUOTE (v, n), NULL 'x', QUOTE '''', ESCAPE '\', DELIMITER ';')},
+	q{(ENCODING 'LATIN1')}, q{(FORMAT binary, ENCODING 'LATIN1')}, q{(FORMAT csv, ENCODING 'WIN1252', HEADER on)},
+	q{(NULL '')}, 'CSV HEADER', 'WITH BINARY', q{WITH DELIMITER AS '#'});
+for my $option (@options)
+{
+	my $columns = $option =~ /binary/i ? $columns : '*';
+	my $all = by_ranges($columns, 't');
+	$answer = same($wire, "COPY $option", sub { $wire->simple("COPY ($all) TO STDOUT $option") });
+	cmp_ok($answer->{rows}, '>=', 6000, 'all rows');
+	cmp_ok($answer->{formed}, '>', 0, 'formed');
+	like($answer->{bytes}, qr/COPY 6000\0/, 'COPY counts them');
+	same($wire, "COPY $option of no rows",
+		sub { $wire->simple('COPY (' . by_ranges('*', 'empty') . ') TO STDOUT ' . $option =~ s/v, n/v/r) });
+	same($wire, "COPY $option of few rows", sub { $wire->simple('COPY (' . by_ranges('id, v, g AS n', 't WHERE id < 3')
+		. ") TO STDOUT $option") });
+}
+for my $encoding ('LATIN1', 'SQL_ASCII')
+{
+	my $other = wire(client_encoding => $encoding);
+	for my $option ('', '(FORMAT csv)', '(FORMAT binary)', q{(ENCODING 'UTF8')}, q{(FORMAT binary, ENCODING 'UTF8')})
+	{
+		$answer = same($other, "COPY $option for $encoding",
+			sub { $other->simple('COPY (' . by_ranges($columns, 't') . ") TO STDOUT $option") });
+		cmp_ok($answer->{formed}, '>', 0, 'formed');
+	}
+	$other->close;
+}
+same($wire, 'COPY by the extended protocol', sub { $wire->extended("COPY ($all) TO STDOUT") });
+same($wire, 'COPY of long rows', sub { $wire->simple('COPY (' . by_ranges('*', 'long') . ") TO STDOUT $_") })
+	for '', '(FORMAT binary)';
+for my $leader ('on', 'off')
+{
+	$wire->simple("SET parallel_leader_participation = $leader");
+	same($wire, "COPY $_, leader $leader", sub { $wire->simple('COPY (' . by_ranges('*', 'large') . ") TO STDOUT $_") })
+		for '', '(FORMAT binary)';
+}
+$wire->simple('RESET parallel_leader_participation');
+same($wire, 'no such column', sub { $wire->simple("COPY ($all) TO STDOUT (FORMAT csv, FORCE_QUOTE (none))") });
+for my $enable ('off', 'on', 'on')
+{
+	$wire->simple("SET gpusort.enable = $enable");
+	$answer = $wire->simple(q{COPY (} . by_ranges('v', 'marked') . q{) TO STDOUT (ENCODING 'LATIN1')});
+	like($answer->{error}, qr/^22P05 character with byte sequence 0xe2 0x98 0xba/, "no such character in COPY, $enable");
+	is($wire->simple('SELECT 1')->{error}, undef, 'and the session goes on');
+}
+same($wire, 'COPY of what the transaction has made', sub { $wire->simple('BEGIN; INSERT INTO empty SELECT i, i % 9, '
+	. "'new' FROM generate_series(1, 30000) i; COPY (" . by_ranges('*', 'empty') . ') TO STDOUT; ROLLBACK') });
+# a function that copies to a file is another statement
+my $file = $node->basedir . '/copied';
+$wire->simple(qq{CREATE FUNCTION copies() RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS \$\$
+	BEGIN EXECUTE 'COPY ($all) TO ''$file'''; RETURN 1; END \$\$});
+is(same($wire, 'a COPY within one', sub { $wire->simple('COPY (SELECT copies()) TO STDOUT') })->{formed}, 0, 'as rows');
+ok(nothing_left(), 'nothing is left');
+
+# --- nothing above the sort -----------------------------------------------------------------------
+
+my $plain = 'SELECT * FROM large ORDER BY g, id';
+my $made = "CREATE TABLE again AS $plain; "
+	. "SELECT md5(string_agg(a::text, '' ORDER BY ctid)) FROM again a; DROP TABLE again";
+like($wire->simple("EXPLAIN $plain")->{bytes}, qr/GpuSortExchange.*GpuSortOutput.*GpuSort\)/s,
+	'the plan of a sort alone');
+for my $statement ($plain, 'SELECT id, v FROM large ORDER BY v COLLATE "C" DESC', 'SELECT v FROM large ORDER BY g, id',
+	'SELECT id, upper(v), g / 2 FROM large WHERE id % 3 > 0 ORDER BY g NULLS FIRST, id', "COPY ($plain) TO STDOUT",
+	"COPY ($plain) TO STDOUT (FORMAT binary)", 'SELECT DISTINCT g, id FROM large ORDER BY g, id',
+	'SELECT a.id, b.v FROM large a JOIN large b USING (id) ORDER BY a.g, a.id')
+{
+	$answer = same($wire, $statement, sub { $wire->simple($statement) });
+	cmp_ok($answer->{formed}, '>', 0, 'formed');
+}
+$wire->simple("PREPARE q AS $plain");
+for my $statement (
+	$made, "$plain LIMIT 1000", "$plain OFFSET 199000", "BEGIN; DECLARE c CURSOR FOR $plain; FETCH 1000 FROM c; COMMIT",
+	'EXECUTE q', "BEGIN; DECLARE c SCROLL CURSOR FOR $plain; FETCH 1000 FROM c; FETCH BACKWARD 500 FROM c; COMMIT",
+	"INSERT INTO empty $plain RETURNING id",
+	q{SELECT md5(string_agg(a::text, '')) FROM (} . $plain . ' OFFSET 0) a',
+	'TRUNCATE empty', "SELECT id, ROW(g, v) FROM large ORDER BY g, id", "$plain FOR UPDATE",
+	"SELECT id, nextval('counted') - lastval() FROM large ORDER BY g, id",
+	"SELECT id, random() < 2 FROM large ORDER BY g, id")
+{
+	$wire->simple('CREATE SEQUENCE IF NOT EXISTS counted');
+	is(same($wire, $statement, sub { $wire->simple($statement) })->{formed}, 0, 'as rows');
+}
+like($wire->simple("EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) $plain")->{bytes},
+	qr/GpuSortExchange\) \(actual rows=200000(?:\.00)? loops=1\)/, 'EXPLAIN counts rows');
+for my $workers (0, 1)
+{
+	$wire->simple("SET max_parallel_workers = $workers");
+	same($wire, "$workers workers", sub { $wire->simple($plain) });
+	same($wire, "$workers workers, a table", sub { $wire->simple($made) });
+}
+$wire->simple('RESET max_parallel_workers');
+$wire->simple('SET gpusort.enable = on');
+$answer = $wire->extended($plain, rows => 500);
+is($answer->{rows}, 500, 'some rows at once');
+ok(nothing_left(), 'nothing is left');
+
+# --- as ever --------------------------------------------------------------------------------------
+
+# rows come as rows where workers may not form them, or do not know what leaves
+for my $columns ('id::unsafe AS u', 'ARRAY[id::unsafe] AS u', 'ROW(id, ARRAY[id::unsafe])::has_unsafe AS u',
+	'ROW(id, v) AS u')
+{
+	$answer = same($wire, $columns, sub { $wire->simple(by_ranges($columns, 't')) });
+	is($answer->{rows}, 6000, 'all rows');
+	is($answer->{formed}, 0, 'as rows');
+}
+for my $rows (1, 100, 100000)
+{
+	$answer = same($wire, "$rows rows at once", sub { $wire->extended($all, rows => $rows) });
+	is($answer->{formed}, 0, 'as rows');
+}
+$answer = same($wire, 'a portal read in parts', sub {
+	my %all = (bytes => '');
+	$wire->simple('BEGIN');
+	for my $part (0 .. 3)
+	{
+		if ($part == 0)
+		{
+			$wire->send_extended($all, rows => 1500);
+		}
+		else
+		{
+			$wire->send_execute($part == 3 ? 0 : 1500);
+		}
+		my $answer = $wire->answer;
+		$all{bytes} .= $answer->{bytes};
+		$all{rows} += $answer->{rows};
+	}
+	$wire->simple('COMMIT');
+	return \%all;
+});
+is($answer->{formed}, 0, 'as rows');
+$wire->simple("PREPARE p AS $all");
+for my $statement ('EXECUTE p', "BEGIN; DECLARE c CURSOR FOR $all; FETCH 2000 FROM c; FETCH ALL FROM c; COMMIT",
+	"CREATE TABLE again AS $all; SELECT count(*) FROM again; DROP TABLE again", "$all LIMIT 1000", "$all OFFSET 5900",
+	"WITH q AS MATERIALIZED ($all) SELECT count(*) FROM q", "WITH d AS (DELETE FROM empty RETURNING id) $all")
+{
+	is(same($wire, substr($statement, 0, 40), sub { $wire->simple($statement) })->{formed}, 0, 'as rows');
+}
+$wire->simple('SET gpusort.parallel_output = off');
+is(same($wire, 'gpusort.parallel_output', sub { $wire->simple($all) })->{formed}, 0, 'as rows');
+$wire->simple('RESET gpusort.parallel_output');
+
+# counts
+$wire->simple('SET gpusort.enable = on');
+like($wire->simple("EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) $all")->{bytes},
+	qr/GpuSortExchange\) \(actual rows=6000(?:\.00)? loops=1\)/, 'EXPLAIN counts rows');
+like($wire->simple($all)->{bytes}, qr/SELECT 6000\0/, 'so does the command tag');
+
+if ($node->safe_psql('postgres', 'SHOW server_version_num') >= 170000)
+{
+	my @sizes = map {
+		$wire->simple("SET gpusort.enable = $_");
+		$wire->simple("EXPLAIN (ANALYZE, SERIALIZE TEXT) $plain")->{bytes} =~ /Serialization: .*?output=(\d+kB)/;
+	} 'off', 'on';
+	is($sizes[1], $sizes[0], 'EXPLAIN (SERIALIZE) forms as many bytes');
+}
+$wire->simple('SET gpusort.log_decisions = on');
+$wire->simple(by_ranges('id::unsafe AS u', 't'));
+$wire->simple('RESET gpusort.log_decisions');
+like($node->log_text, qr/one process forms the rows for the client: the output of column "u" is not known to be/,
+	'the log tells why not');
+
+# --- errors and ends ------------------------------------------------------------------------------
+
+# an error in a row far behind, of the plan and of an output function
+for my $row (1, 3000, 5999)
+{
+	for my $column ("10 / (id - $row)", "CASE WHEN id = $row THEN (chr(9786)) END")
+	{
+		my $session = $column =~ /chr/ ? $latin : $wire;
+		my ($native, $ours) = map {
+			$session->simple("SET gpusort.enable = $_");
+			$session->simple(by_ranges($column, 't'));
+		} 'off', 'on';
+		is($ours->{error}, $native->{error}, "$column: the same error");
+		cmp_ok($ours->{rows}, '<', 6000, 'after some rows');
+		is($session->simple('SELECT 1')->{error}, undef, 'the session goes on');
+	}
+}
+ok(nothing_left(), 'nothing is left');
+
+my $large = by_ranges('*', 'large');
+$wire->simple('SET gpusort.enable = on');
+for my $part (0 .. 9)
+{
+	# after so many bytes of the answer
+	$wire->send_simple($large);
+	$wire->read_some while length $wire->{input} < 1000000 * $part;
+	$wire->cancel;
+	$answer = $wire->answer;
+	like($answer->{error} // '', qr/^57014 canceling statement due to user request/, "cancelled in part $part")
+		or diag $answer->{rows};
+	is($wire->simple($all)->{rows}, 6000, 'the session goes on');
+}
+ok(nothing_left(), 'nothing is left');
+
+# a client that reads slowly meets statement_timeout as it does natively
+$wire->simple(q{SET statement_timeout = '300ms'});
+for my $enable ('off', 'on')
+{
+	$wire->simple("SET gpusort.enable = $enable");
+	$wire->send_simple("$large");
+	sleep 1;
+	$answer = $wire->answer(slow => 0.0002);
+	like($answer->{error} // '', qr/^57014 canceling statement due to statement timeout/, "slow client, $enable");
+}
+$wire->simple('RESET statement_timeout');
+$wire->send_simple($large);
+sleep 1;
+is($wire->answer->{rows}, 200000, 'a client that does not read gets all of its rows later');
+ok(nothing_left(), 'nothing is left');
+
+# a client that goes away in the middle
+for my $part (0, 1, 5)
+{
+	my $other = wire();
+	$other->send_simple($large);
+	$other->read_some while length $other->{input} < 1000000 * $part;
+	$other->close;
+	ok(is_gone($other), "gone in part $part");
+	ok(nothing_left(), 'nothing is left');
+}
+
+# a backend that is terminated while its client does not read; a worker that is
+my $other = wire();
+$other->send_simple($large);
+sleep 0.7;
+$node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . $other->backend . ')');
+ok(is_gone($other), 'terminated while its client does not read');
+ok($other->answer->{gone}, 'the client sees the end');
+ok(nothing_left(), 'nothing is left');
+$wire->send_simple($large);
+$wire->read_some while length $wire->{input} < 100000;
+my ($worker) = workers();
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)") if defined $worker;
+$answer = $wire->answer;
+ok($answer->{rows} == 200000 || ($answer->{error} // '') =~ /^57P01/, 'a worker that is terminated');
+ok(nothing_left(), 'nothing is left');
+is($wire->simple($all)->{rows}, 6000, 'the session goes on');
+unlike($node->log_text, qr/PANIC|TRAP|XX000|leak|still referenced/, 'the server lived through it all');
+
+# a worker that is killed takes all sessions with it, as ever
+$wire->send_simple($large);
+$wire->read_some while length $wire->{input} < 100000;
+($worker) = workers();
+SKIP:
+{
+	skip 'no worker was left', 1 unless defined $worker;
+	kill 'KILL', $worker;
+	ok($wire->answer->{gone}, 'a worker that is killed ends the session');
+}
+$service = $node->wait_service($service);
+my $new = wire();
+same($new, 'after the restart', sub { $new->simple($all) });
+$_->close for @wires;
+$node->remove;
+
+done_testing;
