@@ -181,6 +181,9 @@
 #define EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
 #define EXECUTOR_RUN_ARGUMENTS  query, direction, count, execute_once
 
+/* Whether a clause sorts by a "greater than" operator; from 18 on it says so. */
+#define SET_REVERSE_SORT(clause) ((void) 0)
+
 /* A module says nothing about itself but what it was built for. */
 #define PG_MODULE_MAGIC_EXT(...) PG_MODULE_MAGIC
 
@@ -230,6 +233,7 @@ typedef int16 CompareType;
 	((root)->group_rtindex > 0                                                                     \
 		 ? remove_nulling_relids((Node *) (expr), bms_make_singleton((root)->group_rtindex), NULL) \
 		 : (Node *) (expr))
+#define SET_REVERSE_SORT(clause)           ((clause)->reverse_sort = true)
 #define MORE_DISABLED_NODES(path, other)   ((path)->disabled_nodes - (other)->disabled_nodes)
 #define INHERIT_DISABLED_NODES(node, from) ((node)->disabled_nodes = (from)->disabled_nodes)
 #define EXCHANGE_DISABLED_NODES(path, before, after) \

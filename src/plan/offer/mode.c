@@ -76,8 +76,7 @@ gpusort_mode_of(PlannerInfo *root, const AggPath *agg, const Path *rows)
 
 	/* So many groups has ordered_aggregates.c estimated; another path has one. */
 	if (agg->aggstrategy != AGG_PLAIN || agg->aggsplit != AGGSPLIT_SIMPLE || agg->numGroups <= 1 ||
-		rows->pathkeys == NIL || list_length(rows->pathtarget->exprs) != 1 ||
-		get_pathtarget_sortgroupref(rows->pathtarget, 0) == 0)
+		rows->pathkeys == NIL || list_length(rows->pathtarget->exprs) != 1)
 		return NULL;
 	found.key = linitial_node(PathKey, rows->pathkeys);
 	if (find_other((Node *) agg->path.pathtarget->exprs, &found) || find_other((Node *) agg->qual, &found))
@@ -118,9 +117,11 @@ gpusort_mode_counts(PlannerInfo *root, const AggPath *agg, const Aggref *mode, P
 {
 	const AggClauseCosts costs = {0};
 	SortGroupClause *clause = copyObject((SortGroupClause *) clause_of(mode));
-	PathTarget *target = copy_pathtarget(rows->pathtarget);
+	PathTarget *target;
 	Path *path;
 
+	rows = gpusort_with_refs(root, rows, rows->pathtarget->exprs);
+	target = copy_pathtarget(rows->pathtarget);
 	clause->tleSortGroupRef = get_pathtarget_sortgroupref(target, 0);
 	add_column_to_pathtarget(target, (Expr *) make_count(linitial(target->exprs)), 0);
 	target->width += sizeof(int64);
@@ -145,6 +146,7 @@ keys_of_counts(PlannerInfo *root, const Aggref *mode, const Path *counts)
 	lsecond_node(TargetEntry, columns)->ressortgroupref = count->tleSortGroupRef;
 	count->eqop = type->eq_opr;
 	count->sortop = type->gt_opr;
+	SET_REVERSE_SORT(count);
 	count->nulls_first = true;
 	return make_pathkeys_for_sortclauses(root, list_make2(count, value), columns);
 }

@@ -313,29 +313,6 @@ find_ordered(PlannerInfo *root, List *aggregates)
 	return best;
 }
 
-/*
- * Gives those columns of a target that are these expressions sortgrouprefs, by which windows and groups name columns:
- * where they have none, others than the query's.
- */
-static void
-label_columns(PlannerInfo *root, PathTarget *target, List *exprs)
-{
-	Index last = 0;
-	ListCell *cell;
-
-	foreach(cell, root->processed_tlist)
-		last = Max(last, lfirst_node(TargetEntry, cell)->ressortgroupref);
-	if (target->sortgrouprefs == NULL)
-		target->sortgrouprefs = palloc0(list_length(target->exprs) * sizeof(Index));
-	foreach(cell, exprs)
-	{
-		Index *label = &target->sortgrouprefs[gpusort_find_column(target->exprs, lfirst(cell))];
-
-		if (*label == 0)
-			*label = ++last;
-	}
-}
-
 /* The columns of the rows that are sorted: the input's with those sorted by, or these alone where no other is read. */
 static PathTarget *
 sorted_target(PlannerInfo *root, const Path *input, const OrderedAggregates *found)
@@ -350,9 +327,7 @@ sorted_target(PlannerInfo *root, const Path *input, const OrderedAggregates *fou
 		if (gpusort_find_column(target->exprs, lfirst(cell)) < 0)
 			add_column_to_pathtarget(target, lfirst(cell), 0);
 	}
-	if (found->served == GPUSORT_SERVED_FIRST_ROWS || found->served == GPUSORT_SERVED_MODE)
-		label_columns(root, target, found->exprs);
-	else if (equal(target->exprs, input->pathtarget->exprs))
+	if (equal(target->exprs, input->pathtarget->exprs))
 		return input->pathtarget;
 	return set_pathtarget_cost_width(root, target);
 }

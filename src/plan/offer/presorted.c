@@ -41,6 +41,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
@@ -155,36 +156,74 @@ comes_once(const Presorted *presorted, const Aggref *aggregate)
 }
 
 /*
- * Returns the clauses of a window over the rows below that parts them by group, and by what an aggregate's DISTINCT
- * takes for one; false if the rows have no columns that say so.
+ * Returns a path's rows whose columns that are these expressions have sortgrouprefs, by which windows and groups name
+ * columns: where they have none, others than the query's.  NULL: one is no column.
  */
-static bool
-find_partition(const Presorted *presorted, const Aggref *aggregate, List **partition)
+Path *
+gpusort_with_refs(PlannerInfo *root, Path *path, List *exprs)
 {
-	const PathTarget *rows = presorted->below->pathtarget;
+	PathTarget *target = copy_pathtarget(path->pathtarget);
+	Path *named;
+	Index last = 0;
 	ListCell *cell;
 
-	*partition = list_copy(presorted->agg->groupClause);
+	foreach(cell, root->processed_tlist)
+		last = Max(last, lfirst_node(TargetEntry, cell)->ressortgroupref);
+	if (target->sortgrouprefs == NULL)
+		target->sortgrouprefs = palloc0(list_length(target->exprs) * sizeof(Index));
+	foreach(cell, exprs)
+	{
+		const int column = gpusort_find_column(target->exprs, lfirst(cell));
+
+		if (column < 0)
+			return NULL;
+		if (target->sortgrouprefs[column] == 0)
+			target->sortgrouprefs[column] = ++last;
+	}
+	named = (Path *) create_projection_path(root, path->parent, path, target);
+	named->parallel_safe = path->parallel_safe;
+	return named;
+}
+
+/*
+ * Returns the clauses of a window over the rows below that parts them by group, and by what an aggregate's DISTINCT
+ * takes for one, and these rows; false if they have no columns that say so.
+ */
+static bool
+find_partition(const Presorted *presorted, const Aggref *aggregate, Path **rows, List **partition)
+{
+	List *clauses = NIL;
+	List *exprs = NIL;
+	ListCell *cell;
+	ListCell *expr;
+
 	foreach(cell, aggregate->aggdistinct)
 	{
-		SortGroupClause *clause = copyObject(lfirst_node(SortGroupClause, cell));
+		SortGroupClause *clause = lfirst_node(SortGroupClause, cell);
 		List *keys = keys_of(presorted, aggregate, list_make1(clause));
-		int column;
 
 		if (keys == NIL || has_class(presorted->group_keys, linitial_node(PathKey, keys)->pk_eclass))
 			continue;
-		column = gpusort_find_column(rows->exprs, (Expr *) get_sortgroupclause_expr(clause, aggregate->args));
-		if (column < 0 || get_pathtarget_sortgroupref(rows, column) == 0)
-			return false;
-		clause->tleSortGroupRef = get_pathtarget_sortgroupref(rows, column);
-		*partition = lappend(*partition, clause);
+		clauses = lappend(clauses, copyObject(clause));
+		exprs = lappend(exprs, get_sortgroupclause_expr(clause, aggregate->args));
 	}
+	*rows = gpusort_with_refs(presorted->root, presorted->below, exprs);
+	if (*rows == NULL)
+		return false;
+	forboth(cell, clauses, expr, exprs)
+	{
+		const PathTarget *target = (*rows)->pathtarget;
+
+		lfirst_node(SortGroupClause, cell)->tleSortGroupRef =
+			get_pathtarget_sortgroupref(target, gpusort_find_column(target->exprs, lfirst(expr)));
+	}
+	*partition = list_concat_copy(presorted->agg->groupClause, clauses);
 	return true;
 }
 
-/* A window over the rows below, of those of each part from the first up to the one at hand. */
+/* A window over rows, of those of each part from the first up to the one at hand. */
 static WindowAggPath *
-make_window(const Presorted *presorted, List *partition)
+make_window(Path *rows, List *partition)
 {
 	WindowClause *clause = makeNode(WindowClause);
 	WindowAggPath *window = makeNode(WindowAggPath);
@@ -194,12 +233,12 @@ make_window(const Presorted *presorted, List *partition)
 	clause->frameOptions =
 		FRAMEOPTION_NONDEFAULT | FRAMEOPTION_ROWS | FRAMEOPTION_START_UNBOUNDED_PRECEDING | FRAMEOPTION_END_CURRENT_ROW;
 	clause->winref = WINDOW_NUMBER;
-	window->path = *presorted->below;
+	window->path = *rows;
 	window->path.type = T_WindowAggPath;
 	window->path.pathtype = T_WindowAgg;
 	window->path.parallel_aware = false;
-	window->path.pathtarget = copy_pathtarget(presorted->below->pathtarget);
-	window->subpath = presorted->below;
+	window->path.pathtarget = copy_pathtarget(rows->pathtarget);
+	window->subpath = rows;
 	window->winclause = clause;
 	window->topwindow = true;
 	return window;
@@ -239,6 +278,7 @@ see_first_rows(Presorted *presorted, Aggref *aggregate)
 {
 	Expr *filter = aggregate->aggfilter;
 	List *keys;
+	Path *rows;
 	List *partition;
 	OpExpr *first;
 	Const *one;
@@ -248,9 +288,9 @@ see_first_rows(Presorted *presorted, Aggref *aggregate)
 	keys = keys_of(presorted, aggregate, aggregate->aggdistinct);
 	if (presorted->window == NULL)
 	{
-		if (!find_partition(presorted, aggregate, &partition))
+		if (!find_partition(presorted, aggregate, &rows, &partition))
 			return false;
-		presorted->window = make_window(presorted, partition);
+		presorted->window = make_window(rows, partition);
 		presorted->window_keys = keys;
 	}
 	else if (compare_pathkeys(presorted->window_keys, keys) != PATHKEYS_EQUAL)

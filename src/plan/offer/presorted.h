@@ -15,6 +15,7 @@
 extern AggPath *gpusort_presorted_settle(PlannerInfo *root, const AggPath *agg, bool in_ranges);
 extern Path *gpusort_presorted_columns(const AggPath *agg, AggPath *settled);
 extern Path *gpusort_presorted_path(PlannerInfo *root, AggPath *agg, bool in_ranges);
+extern Path *gpusort_with_refs(PlannerInfo *root, Path *path, List *exprs);
 extern void gpusort_number_aggregates(const PlannerInfo *root, const PathTarget *target, List *having);
 
 #endif /* GPUSORT_PRESORTED_H */
