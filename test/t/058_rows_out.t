@@ -248,6 +248,21 @@ $wire->simple(qq{CREATE FUNCTION copies() RETURNS int LANGUAGE plpgsql STABLE PA
 is(same($wire, 'a COPY within one', sub { $wire->simple('COPY (SELECT copies()) TO STDOUT') })->{formed}, 0, 'as rows');
 ok(nothing_left(), 'nothing is left');
 
+# rows that are too long to be formed by workers: a few, and all
+my $longest = 'SELECT id, CASE WHEN id % 500 = 0 THEN repeat(v, 30) ELSE v END AS v, sum(id) OVER (PARTITION BY g '
+	. 'ORDER BY id) FROM long WHERE %s ORDER BY g, id';
+for my $which ('id > 0', 'id % 500 = 0')
+{
+	my $query = sprintf $longest, $which;
+	for my $leader ('on', 'off')
+	{
+		$wire->simple("SET parallel_leader_participation = $leader");
+		same($wire, "$_, $which, leader $leader", sub { $wire->simple($_) })
+			for $query, "COPY ($query) TO STDOUT", "COPY ($query) TO STDOUT (FORMAT binary)";
+	}
+	$wire->simple('RESET parallel_leader_participation');
+}
+
 # --- nothing above the sort -----------------------------------------------------------------------
 
 my $plain = 'SELECT * FROM large ORDER BY g, id';
@@ -258,14 +273,14 @@ like($wire->simple("EXPLAIN $plain")->{bytes}, qr/GpuSortExchange.*GpuSortOutput
 for my $statement ($plain, 'SELECT id, v FROM large ORDER BY v COLLATE "C" DESC', 'SELECT v FROM large ORDER BY g, id',
 	'SELECT id, upper(v), g / 2 FROM large WHERE id % 3 > 0 ORDER BY g NULLS FIRST, id', "COPY ($plain) TO STDOUT",
 	"COPY ($plain) TO STDOUT (FORMAT binary)", 'SELECT DISTINCT g, id FROM large ORDER BY g, id',
-	'SELECT a.id, b.v FROM large a JOIN large b USING (id) ORDER BY a.g, a.id')
+	'SELECT a.id, b.v FROM large a JOIN large b USING (id) ORDER BY a.g, a.id', $made)
 {
 	$answer = same($wire, $statement, sub { $wire->simple($statement) });
 	cmp_ok($answer->{formed}, '>', 0, 'formed');
 }
 $wire->simple("PREPARE q AS $plain");
 for my $statement (
-	$made, "$plain LIMIT 1000", "$plain OFFSET 199000", "BEGIN; DECLARE c CURSOR FOR $plain; FETCH 1000 FROM c; COMMIT",
+	"$plain LIMIT 1000", "$plain OFFSET 199000", "BEGIN; DECLARE c CURSOR FOR $plain; FETCH 1000 FROM c; COMMIT",
 	'EXECUTE q', "BEGIN; DECLARE c SCROLL CURSOR FOR $plain; FETCH 1000 FROM c; FETCH BACKWARD 500 FROM c; COMMIT",
 	"INSERT INTO empty $plain RETURNING id",
 	q{SELECT md5(string_agg(a::text, '')) FROM (} . $plain . ' OFFSET 0) a',
@@ -328,7 +343,7 @@ $answer = same($wire, 'a portal read in parts', sub {
 is($answer->{formed}, 0, 'as rows');
 $wire->simple("PREPARE p AS $all");
 for my $statement ('EXECUTE p', "BEGIN; DECLARE c CURSOR FOR $all; FETCH 2000 FROM c; FETCH ALL FROM c; COMMIT",
-	"CREATE TABLE again AS $all; SELECT count(*) FROM again; DROP TABLE again", "$all LIMIT 1000", "$all OFFSET 5900",
+	"$all LIMIT 1000", "$all OFFSET 5900",
 	"WITH q AS MATERIALIZED ($all) SELECT count(*) FROM q", "WITH d AS (DELETE FROM empty RETURNING id) $all")
 {
 	is(same($wire, substr($statement, 0, 40), sub { $wire->simple($statement) })->{formed}, 0, 'as rows');
@@ -380,8 +395,9 @@ my $large = by_ranges('*', 'large');
 $wire->simple('SET gpusort.enable = on');
 for my $part (0 .. 9)
 {
-	# after so many bytes of the answer
+	# after so many bytes of the answer, and its first
 	$wire->send_simple($large);
+	$wire->read_some;
 	$wire->read_some while length $wire->{input} < 1000000 * $part;
 	$wire->cancel;
 	$answer = $wire->answer;

@@ -70,7 +70,7 @@ sub says
 		connstr => $node->connstr('postgres') . " options='-c gpusort.enable=$setting -c client_min_messages=warning'");
 	$err =~ s/^psql:<stdin>:\d+: //mg;
 	$err =~ s/^(?:CONTEXT|LOCATION|LOG):.*\n?//mg;
-	return "$out\n$err";
+	return "$out\n$err" =~ s{\s+\z}{}r;
 }
 
 # The tuples of a table, in their order: how many, and a digest; plain: of their bytes, else of their values
