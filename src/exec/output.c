@@ -32,8 +32,9 @@
  * its workers.  Where the service lets no worker order the sorts, workers wait for the leader, who comes while rows
  * are wanted; with parallel_leader_participation off it would not, so the service takes no part then.
  *
- * READ BY THE LEADER.  Where a plan runs by ranges only because forming rows as bytes takes time, and they are not
- * formed, as it turns out, workers end when the rows are in order, and the leader reads all of them in one go.
+ * READ BY THE LEADER.  Where a plan runs by ranges only because forming rows as bytes takes time, and they are neither
+ * formed nor a new table's, as it turns out, workers end when the rows are in order, and the leader reads all of them
+ * in one go.
  *
  * NO DEADLOCK.  The process whose range is being read waits for nobody but the service and the reader of its queue.
  *

@@ -150,10 +150,10 @@ SELECT is(gs.both('10'), 'same', 'first rows in a savepoint');
 RELEASE a;
 SELECT is(gs.both('10', 'ALL'), 'same', 'and the others when it was released');
 COMMIT;
-CREATE FUNCTION gs.fails_at(i int, at int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE COST 1 AS 'BEGIN RETURN 1 / (i - at); END';
+CREATE FUNCTION gs.fetch_fails_at(i int, at int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE COST 1 AS 'BEGIN RETURN 1 / (i - at); END';
 BEGIN;
 SET LOCAL gpusort.force = on;
-DECLARE c CURSOR FOR SELECT id FROM gs.fe ORDER BY k + 0 * gs.fails_at(id, 15000), id;
+DECLARE c CURSOR FOR SELECT id FROM gs.fe ORDER BY k + 0 * gs.fetch_fails_at(id, 15000), id;
 SAVEPOINT a;
 SELECT throws_ok('FETCH c', '22012', NULL, 'an error in a worker');
 SELECT throws_ok('FETCH c', NULL, NULL, 'after which the cursor is of no use');
@@ -170,7 +170,7 @@ BEGIN
 	SET LOCAL gpusort.force = on;
 	FOR i IN 1 .. 3 LOOP
 		BEGIN
-			FOR r IN SELECT id FROM gs.fe ORDER BY k + 0 * gs.fails_at(id, 15000), id LOOP
+			FOR r IN SELECT id FROM gs.fe ORDER BY k + 0 * gs.fetch_fails_at(id, 15000), id LOOP
 				n := n + 1;
 			END LOOP;
 		EXCEPTION WHEN division_by_zero THEN
@@ -434,7 +434,7 @@ WITH i AS (INSERT INTO gs.fe_processes (id, p) SELECT id, gs.process(id) FROM gs
 TRUNCATE gs.fe_processes;
 INSERT INTO gs.fe_processes (id, p) SELECT id, gs.process(id) FROM gs.fe ORDER BY k, id RETURNING id \g /dev/null
 SELECT is((SELECT gs.who(array_agg(p)) FROM gs.fe_processes), 'workers', 'RETURNING');
-SELECT throws_ok('INSERT INTO gs.fe_processes (id, p) SELECT id, gs.fails_at(id, 15000) FROM gs.fe ORDER BY k, id', '22012', NULL, 'an error in a worker');
+SELECT throws_ok('INSERT INTO gs.fe_processes (id, p) SELECT id, gs.fetch_fails_at(id, 15000) FROM gs.fe ORDER BY k, id', '22012', NULL, 'an error in a worker');
 SELECT is((SELECT count(*) FROM gs.fe_processes), 20000::bigint, 'leaves nothing');
 -- first thing in a transaction, and after others
 BEGIN;

@@ -54,6 +54,7 @@
 #include "plan/offer/time_parts.h"
 #include "plan/statement.h"
 #include "settings.h"
+#include "tcop/pquery.h"
 
 const GpuSortGuess gpusort_as_estimated = {.groups = 1};
 const GpuSortGuess gpusort_with_limits = {.groups = 1, .limits = true};
@@ -846,11 +847,15 @@ path_time(const Estimate *estimate, const Path *path)
 	return time;
 }
 
-/* Returns true if a query's rows may be a client's: where they go is not known when it is planned. */
+/*
+ * Returns true if a query's rows may be a client's, or a new table's: where they go is not known when it is planned.
+ * While a SELECT runs, what is planned is a function's query, whose rows stay in the server.
+ */
 static bool
 gives_rows_out(const PlannerInfo *root)
 {
-	return root->parent_root == NULL && root->parse->commandType == CMD_SELECT;
+	return root->parent_root == NULL && root->parse->commandType == CMD_SELECT &&
+		(ActivePortal == NULL || ActivePortal->strategy != PORTAL_ONE_SELECT);
 }
 
 /* Returns true if PostgreSQL sorts rows again, range by range, in the place of a GpuSort of a path. */
