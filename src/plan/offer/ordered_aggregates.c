@@ -265,6 +265,9 @@ find_by_order_of(PlannerInfo *root, const Aggref *first, List *aggregates)
 			!note_aggregate(root, percentiles ? gpusort_aggregate_without_cast(aggregate) : aggregate, &found))
 			return none;
 	}
+	/* Columns that a condition makes equal may look different: rows are read by the number of one alone. */
+	if (found.served == GPUSORT_SERVED_PERCENTILES && list_length(found.exprs) > list_length(found.keys))
+		found.served = GPUSORT_SERVED_ORDER;
 	if (found.served == GPUSORT_SERVED_PERCENTILES)
 		found.own = bms_del_members(found.own, found.halved);
 	if (found.keys == NIL && found.served == GPUSORT_SERVED_ORDER)
