@@ -290,6 +290,20 @@ grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 	return time;
 }
 
+/* Returns true if PostgreSQL puts a Result above the plan of a path of ours: it has conditions without a column. */
+static bool
+is_gated(const PlannerInfo *root, const Path *path)
+{
+	ListCell *cell;
+
+	foreach(cell, root->hasPseudoConstantQuals ? path->parent->baserestrictinfo : NIL)
+	{
+		if (lfirst_node(RestrictInfo, cell)->pseudoconstant)
+			return true;
+	}
+	return false;
+}
+
 static GpuSortParts
 window_time(const Estimate *estimate, const WindowAggPath *path)
 {
@@ -301,7 +315,7 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 	if (gpusort_path_is_sort(path->subpath))
 	{
 		shape.kind = gpusort_window_kind(&needs, &shape.aggregates);
-		if (estimate->note)
+		if (estimate->note && !is_gated(estimate->root, path->subpath))
 			((GpuSortPath *) path->subpath)->use = needs.use;
 	}
 	if (shared && path->winclause->partitionClause == NIL && time.why_alone == NULL)
@@ -586,7 +600,8 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	sorted.above = (sort.compare + sort.emit) * rows; /* those who read ranges compare what is in them */
 	if (why_alone == NULL && estimate->repeated && !gpusort_force)
 		why_alone = "a nested loop reads it for each row";
-	if (gathered && (why_alone == NULL || estimate->note) && key_columns > 0)
+	if (gathered && (why_alone == NULL || estimate->note) && key_columns > 0 &&
+		!is_gated(estimate->root, &path->custom.path))
 	{
 		sorted.processes = gpusort_range_processes(input->parallel_workers);
 		sorted.range_key = key_columns == 1 ? key : gpusort_unknown_key(key);
