@@ -201,5 +201,9 @@ SELECT unalike(gs.plan(query), '%GpuSortExchange%', query) FROM (VALUES
 SELECT is(gs.sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
 	('SELECT max(r), sum(r), count(*) FROM (SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.large) q'),
 	('SELECT md5(string_agg(r::text, '','')) FROM (SELECT lag(x, 3) OVER (ORDER BY k, id) AS r FROM win.large) q')) v (query);
+-- a condition without a column: PostgreSQL puts a Result between the sort and the window
+SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
+	('SELECT avg(x) OVER (ORDER BY k, id ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) FROM win.large WHERE (SELECT max(k) FROM win.large) > 0 AND id < 5000'),
+	('SELECT count(*) OVER (PARTITION BY k ORDER BY id) FROM win.large WHERE EXISTS (SELECT 1 FROM win.large WHERE id < 0)')) v (query);
 SELECT * FROM finish();
 DROP SCHEMA win CASCADE;
