@@ -29,6 +29,7 @@
 #include "commands/defrem.h"
 #include "commands/progress.h"
 #include "exec/exchange.h"
+#include "exec/receiver.h"
 #include "exec/table_out.h"
 #include "executor/executor.h"
 #include "facts/output_functions.h"
@@ -45,10 +46,7 @@
 /* Stands before a receiver of PostgreSQL's. */
 typedef struct RowsOut
 {
-	DestReceiver pub; /* must be first field */
-	DestReceiver *receiver;
-	EState *estate;
-	PlanState *exchange;
+	GpuSortReceiver base;  /* must be first field */
 	GpuSortFormer *former; /* over the receiver */
 	bool head_sent;        /* what COPY puts before the first row, or it puts nothing there */
 
@@ -73,18 +71,10 @@ static ExecutorRun_hook_type previous_executor_run = NULL;
 static bool (*print_row)(TupleTableSlot *slot, DestReceiver *self) = NULL;
 static bool (*copy_row)(TupleTableSlot *slot, DestReceiver *self) = NULL;
 
-static void
-start_up(DestReceiver *self, int operation, TupleDesc desc)
-{
-	RowsOut *out = (RowsOut *) self;
-
-	out->receiver->rStartup(out->receiver, operation, desc);
-}
-
 static bool
 is_copy(const RowsOut *out)
 {
-	return out->receiver->mydest == DestCopyOut;
+	return out->base.receiver->mydest == DestCopyOut;
 }
 
 /*
@@ -109,7 +99,7 @@ show_copy_bytes(RowsOut *out)
 static void
 count_copied(RowsOut *out, uint64 rows, int64 bytes)
 {
-	CopyReceiver *copy = (CopyReceiver *) out->receiver;
+	CopyReceiver *copy = (CopyReceiver *) out->base.receiver;
 
 	if (!is_copy(out))
 		return;
@@ -148,7 +138,7 @@ send_formed(RowsOut *out, const GpuSortFormedRows *formed)
 		sent = send_first(out, formed->data);
 	}
 	gpusort_messages_send(formed->data + sent, formed->length - sent);
-	out->estate->es_processed += formed->rows - 1;
+	out->base.estate->es_processed += formed->rows - 1;
 	count_copied(out, formed->rows,
 				 formed->own ? 0 : (int64) formed->length - (int64) formed->rows * GPUSORT_MESSAGE_HEAD_BYTES);
 }
@@ -174,7 +164,7 @@ send_row(RowsOut *out, TupleTableSlot *slot)
 		gpusort_message_send('d', former->head.data, former->head.len);
 	}
 	out->head_sent = former->head_taken = true;
-	more = out->receiver->receiveSlot(slot, out->receiver);
+	more = out->base.receiver->receiveSlot(slot, out->base.receiver);
 	count_copied(out, 1, 0);
 	return more;
 }
@@ -183,26 +173,12 @@ static bool
 receive(TupleTableSlot *slot, DestReceiver *self)
 {
 	RowsOut *out = (RowsOut *) self;
-	const GpuSortFormedRows *formed = gpusort_exchange_formed_rows(out->exchange, slot);
+	const GpuSortFormedRows *formed = gpusort_exchange_formed_rows(out->base.exchange, slot);
 
 	if (formed == NULL)
 		return send_row(out, slot);
 	send_formed(out, formed);
 	return true;
-}
-
-static void
-shut_down(DestReceiver *self)
-{
-	RowsOut *out = (RowsOut *) self;
-
-	out->receiver->rShutdown(out->receiver);
-}
-
-/* PostgreSQL's receiver belongs to who made it. */
-static void
-destroy(DestReceiver *self)
-{
 }
 
 /* Finds out what receives a row in PostgreSQL's receivers. */
@@ -218,7 +194,7 @@ find_receivers(void)
 	copy->rDestroy(copy);
 }
 
-/* Returns true if all rows of a query are to be read at once, of a GpuSortExchange, as it emits them. */
+/* Returns true if a query reads all rows of a GpuSortExchange at once, as it emits them. */
 static bool
 reads_exchange(const QueryDesc *query, ScanDirection direction, uint64 count)
 {
@@ -311,23 +287,15 @@ find_format(const QueryDesc *query, const char **why_not)
 static RowsOut *
 make(QueryDesc *query, const GpuSortFormat *format)
 {
-	RowsOut *out = palloc0(sizeof(RowsOut));
+	RowsOut *out = gpusort_receiver_create(query, sizeof(RowsOut), receive);
 
-	out->pub.receiveSlot = receive;
-	out->pub.rStartup = start_up;
-	out->pub.rShutdown = shut_down;
-	out->pub.rDestroy = destroy;
-	out->pub.mydest = query->dest->mydest;
-	out->receiver = query->dest;
-	out->estate = query->estate;
-	out->exchange = query->planstate;
 	out->head_sent = !format->binary;
-	out->former = gpusort_former_over(out->receiver, query->tupDesc, format->binary);
-	gpusort_exchange_form_rows(out->exchange, format, out->former);
+	out->former = gpusort_former_over(out->base.receiver, query->tupDesc, format->binary);
+	gpusort_exchange_form_rows(out->base.exchange, format, out->former);
 	return out;
 }
 
-/* Returns what is to stand before a query's receiver; NULL: nothing. */
+/* Returns what stands before a query's receiver; NULL: nothing. */
 static pg_noinline DestReceiver *
 begin(QueryDesc *query, ScanDirection direction, uint64 count)
 {
@@ -342,7 +310,7 @@ begin(QueryDesc *query, ScanDirection direction, uint64 count)
 	out = gpusort_table_out_create(query);
 	format = out == NULL ? find_format(query, &why_not) : NULL;
 	if (format != NULL)
-		out = &make(query, format)->pub;
+		out = &make(query, format)->base.pub;
 	else if (out == NULL && why_not != NULL && gpusort_log_decisions)
 		ereport(LOG, (errmsg("gpusort: one process forms the rows for the client: %s", why_not)));
 	MemoryContextSwitchTo(caller);

@@ -26,6 +26,7 @@
 #include "commands/createas.h"
 #include "commands/matview.h"
 #include "exec/exchange.h"
+#include "exec/receiver.h"
 #include "pgstat.h"
 #include "settings.h"
 #include "storage/bufmgr.h"
@@ -57,10 +58,7 @@ typedef struct TransientReceiver
 /* Stands before one of these. */
 typedef struct TableOut
 {
-	DestReceiver pub; /* must be first field */
-	DestReceiver *receiver;
-	EState *estate;
-	PlanState *exchange;
+	GpuSortReceiver base; /* must be first field */
 	GpuSortNewTable table;
 } TableOut;
 
@@ -187,10 +185,10 @@ start_up(DestReceiver *self, int operation, TupleDesc desc)
 	TableOut *out = (TableOut *) self;
 	const char *why_not;
 
-	out->receiver->rStartup(out->receiver, operation, desc);
-	why_not = describe_table(out->receiver, desc, &out->table);
+	out->base.receiver->rStartup(out->base.receiver, operation, desc);
+	why_not = describe_table(out->base.receiver, desc, &out->table);
 	if (why_not == NULL)
-		gpusort_exchange_fill_table(out->exchange, &out->table);
+		gpusort_exchange_fill_table(out->base.exchange, &out->table);
 	else if (gpusort_log_decisions)
 		ereport(LOG, (errmsg("gpusort: one process writes the new table: %s", why_not)));
 }
@@ -199,30 +197,16 @@ static bool
 receive(TupleTableSlot *slot, DestReceiver *self)
 {
 	TableOut *out = (TableOut *) self;
-	const GpuSortFormedRows *placed = gpusort_exchange_formed_rows(out->exchange, slot);
+	const GpuSortFormedRows *placed = gpusort_exchange_formed_rows(out->base.exchange, slot);
 
 	if (placed == NULL)
-		return out->receiver->receiveSlot(slot, out->receiver);
-	pgstat_count_heap_insert(receiver_table(out->receiver), placed->rows);
-	out->estate->es_processed += placed->rows - 1;
+		return out->base.receiver->receiveSlot(slot, out->base.receiver);
+	pgstat_count_heap_insert(receiver_table(out->base.receiver), placed->rows);
+	out->base.estate->es_processed += placed->rows - 1;
 	return true;
 }
 
-static void
-shut_down(DestReceiver *self)
-{
-	TableOut *out = (TableOut *) self;
-
-	out->receiver->rShutdown(out->receiver);
-}
-
-/* PostgreSQL's receiver belongs to who made it. */
-static void
-destroy(DestReceiver *self)
-{
-}
-
-/* Returns what is to stand before the receiver of a query of a GpuSortExchange; NULL: its rows fill no new table. */
+/* Returns what stands before the receiver of a query of a GpuSortExchange; NULL: its rows fill no new table. */
 DestReceiver *
 gpusort_table_out_create(QueryDesc *query)
 {
@@ -230,14 +214,7 @@ gpusort_table_out_create(QueryDesc *query)
 
 	if (!fills_table(query->dest))
 		return NULL;
-	out = palloc0(sizeof(TableOut));
-	out->pub.receiveSlot = receive;
-	out->pub.rStartup = start_up;
-	out->pub.rShutdown = shut_down;
-	out->pub.rDestroy = destroy;
-	out->pub.mydest = query->dest->mydest;
-	out->receiver = query->dest;
-	out->estate = query->estate;
-	out->exchange = query->planstate;
-	return &out->pub;
+	out = gpusort_receiver_create(query, sizeof(TableOut), receive);
+	out->base.pub.rStartup = start_up;
+	return &out->base.pub;
 }
