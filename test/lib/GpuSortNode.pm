@@ -32,7 +32,7 @@ use File::Temp ();
 use GpuSortSession;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(in_time wait_until $engine $fault_service);
+our @EXPORT = qw(in_time wait_until $engine $fault_service gate_sql);
 our $engine = $ENV{GPUSORT_TEST_ENGINE} || 'host';
 # the service with fault points: make gpusortd-faults
 our $fault_service = realpath(dirname(__FILE__) . '/../..') . '/build-faults/gpusortd';
@@ -321,6 +321,22 @@ sub in_time
 {
 	my ($start, $name) = @_;
 	return Test::More::cmp_ok(time - $start, '<', $PostgreSQL::Test::Utils::timeout_default, $name);
+}
+
+# Makes the function gate(i, at), with such properties: at one row it waits until nobody holds advisory lock 1.
+sub gate_sql
+{
+	my ($properties) = @_;
+
+	return "CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql $properties AS " . q{$$
+		BEGIN
+			IF i = at THEN
+				PERFORM pg_advisory_lock_shared(1);
+				PERFORM pg_advisory_unlock_shared(1);
+			END IF;
+			RETURN i;
+		END $$;
+	};
 }
 
 # Polls a condition that comes true in time; returns its last value.

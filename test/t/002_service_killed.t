@@ -11,15 +11,7 @@ my $tables = q{
 	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, 'row number ' || i || ' ' || repeat('x', i % 100) AS pad
 		FROM generate_series(1, 250000) i;
 	ANALYZE t;
-	-- waits at one row until nobody holds lock 1
-	CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql STABLE AS $$
-	BEGIN
-		IF i = at THEN
-			PERFORM pg_advisory_lock_shared(1);
-			PERFORM pg_advisory_unlock_shared(1);
-		END IF;
-		RETURN i;
-	END $$;
+} . gate_sql('STABLE') . q{
 	CREATE FUNCTION gate_once(i int, at int) RETURNS int LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN gate(i, at); END';
 };
 

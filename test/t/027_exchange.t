@@ -19,16 +19,7 @@ my $tables = q{
 	CREATE TABLE other AS SELECT i AS id, i * 31 % 12000 AS g FROM generate_series(1, 15000) i;
 	CREATE TABLE few AS SELECT i AS id FROM generate_series(1, 4) i;
 	ANALYZE t, other, few;
-	-- waits at one row until nobody holds lock 1
-	CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
-	BEGIN
-		IF i = at THEN
-			PERFORM pg_advisory_lock_shared(1);
-			PERFORM pg_advisory_unlock_shared(1);
-		END IF;
-		RETURN i;
-	END $$;
-};
+} . gate_sql('STABLE PARALLEL SAFE');
 
 # Inside a query for its digest: what is in order, and what is not.
 my $in_order = q{SELECT count(*) || ' ' || md5(string_agg(q::text, ',')) FROM (%s OFFSET 0) q};

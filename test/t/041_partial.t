@@ -23,16 +23,7 @@ $node->safe_psql('postgres', q{
 	ALTER TABLE a SET (parallel_workers = 3);
 	ALTER TABLE b SET (parallel_workers = 3);
 	ANALYZE a, b;
-	-- waits at one row until nobody holds lock 1
-	CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
-	BEGIN
-		IF i = at THEN
-			PERFORM pg_advisory_lock_shared(1);
-			PERFORM pg_advisory_unlock_shared(1);
-		END IF;
-		RETURN i;
-	END $$;
-});
+} . gate_sql('STABLE PARALLEL SAFE'));
 my $sum = q{SELECT count(*) || ' ' || sum(hashtextextended(q::text, 0)::numeric) FROM (%s) q};
 my %queries = (
 	join => sprintf($sum, 'SELECT a.id, b.id AS o FROM a JOIN b USING (k)'),

@@ -21,16 +21,7 @@ $node->safe_psql('postgres', q{
 	ANALYZE t;
 	CREATE FUNCTION process(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE COST 1
 		AS 'BEGIN RETURN pg_backend_pid(); END';
-	-- waits at one row until nobody holds lock 1
-	CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE COST 1 AS $$
-	BEGIN
-		IF i = at THEN
-			PERFORM pg_advisory_lock_shared(1);
-			PERFORM pg_advisory_unlock_shared(1);
-		END IF;
-		RETURN i;
-	END $$;
-});
+} . gate_sql('STABLE PARALLEL SAFE COST 1'));
 my $expected = $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT id, pad FROM t ORDER BY k, id');
 my $holder = $node->session;
 my $bystander = $node->session;
