@@ -149,7 +149,7 @@ gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use)
 	set_scalar(plan, SCALAR_USE_TOTALS, use->totals);
 }
 
-/* Has workers take rows in even where PostgreSQL runs the statement without. */
+/* Lets workers take rows in even where PostgreSQL runs the statement without. */
 void
 gpusort_plan_set_starts_workers(CustomScan *plan)
 {

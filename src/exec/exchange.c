@@ -110,7 +110,7 @@ typedef struct ExchangeState
 	StashedRange stash[STASHED_RANGES_MAX]; /* in rising order; stores are kept for others when a range has been emitted */
 	int stashed;
 
-	GpuSortFormer *former;      /* the leader's, if rows are to be formed; else NULL */
+	GpuSortFormer *former;      /* the leader's, if it forms rows; else NULL */
 	TupleTableSlot *formed;     /* stands for formed_rows */
 	TupleTableSlot *stash_slot; /* of a stash of formed rows; else NULL */
 	GpuSortFormedRows formed_rows;
@@ -195,7 +195,7 @@ drain_gather(ExchangeState *state)
 }
 
 /*
- * Has all processes put the rows into a new table.  Shows what stands for all of them; NULL if there are none, or they
+ * Lets all processes put the rows into a new table.  Shows what stands for all of them; NULL if there are none, or they
  * were lost.
  */
 static TupleTableSlot *
@@ -783,7 +783,7 @@ stand_for_rows(ExchangeState *state)
 }
 
 /*
- * Has the processes form rows: workers by the format, the leader what it does ahead by its former.  To be called before
+ * Lets the processes form rows: workers by the format, the leader what it does ahead by its former.  Call it before
  * the node emits a row.
  */
 void
@@ -798,7 +798,7 @@ gpusort_exchange_form_rows(PlanState *ps, const GpuSortFormat *format, GpuSortFo
 	state->stash_slot = ExecInitExtraTupleSlot(ps->state, formed_desc(), &TTSOpsMinimalTuple);
 }
 
-/* Has the processes put all rows into a new table.  To be called before the node emits a row. */
+/* Lets the processes put all rows into a new table.  Call it before the node emits a row. */
 void
 gpusort_exchange_fill_table(PlanState *ps, const GpuSortNewTable *table)
 {

@@ -17,7 +17,7 @@
  *
  * The processes are the participants of a parallel sort (parallel/participants.h), with which nothing is done but to
  * ingest it.  Each registers and signs off; the leader last, since it puts what others have passed up.  It orders the
- * rows, the others verify their order with it, where that is to be done, and none but the leader reads them then.
+ * rows, the others verify their order with it if that is necessary, and only the leader reads them then.
  *
  * Workers that are to verify wait below Gather, those of them that have handed over all of their rows.  So the leader's
  * node sends an empty row up whenever Gather asks for one: GpuSort can see then, between rows of other workers, that
@@ -141,7 +141,7 @@ stop_writing(GpuSortIngestState *state)
 	return false;
 }
 
-/* Returns NULL after the last row, or in a leader that is to be asked again an empty row. */
+/* Returns NULL after the last row; in a leader that has to be asked again, an empty row. */
 static TupleTableSlot *
 hold(GpuSortIngestState *state)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * copy_former.c
- *	  Has PostgreSQL's own COPY TO form rows that are not of its query, in a worker.
+ *	  Rows that PostgreSQL's own COPY TO forms in a worker, though they are not of its query.
  *
  * All that COPY keeps is private.  So a COPY to the client is begun for a query that never runs, of as many NULLs as
  * there are columns, of their names and types.  When COPY runs that query, the hook of ExecutorRun asks here

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * copy_former.h
- *	  Has PostgreSQL's own COPY TO form rows that are not of its query, in a worker.
+ *	  Rows that PostgreSQL's own COPY TO forms in a worker, though they are not of its query.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * format.h
- *	  What rows are to be formed as, for processes that form them.
+ *	  How processes form rows.
  *
  * The leader makes a GpuSortFormat, in one piece, which goes to workers in shared memory.  A worker has
  * gpusort_with_former call back with a former by it, and forms one row after another (former.h).  The leader has a

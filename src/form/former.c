@@ -47,7 +47,7 @@ set_encoding(int encoding)
 		elog(ERROR, "the encoding \"%s\" is not prepared", pg_encoding_to_char(encoding));
 }
 
-/* Has the receiver form a row, behind those formed before. */
+/* Calls the receiver, which forms a row behind those formed before. */
 static void
 form(GpuSortFormer *former, TupleTableSlot *slot)
 {

@@ -134,7 +134,7 @@ gpusort_catch_init(GpuSortCatch *caught)
 	caught->too_long = false;
 }
 
-/* Begins to catch what is sent, behind what was caught before.  Returns what end is to be handed. */
+/* Begins to catch what is sent, behind what was caught before.  Returns what the caller hands to end. */
 GpuSortCatch *
 gpusort_catch_begin(GpuSortCatch *caught)
 {

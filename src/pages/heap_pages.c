@@ -133,7 +133,7 @@ add_page(GpuSortHeapPages *own)
 		PAGE_SET_PRUNABLE(own->page, own->shared->table.xid);
 }
 
-/* Finds room for a tuple of so many bytes, and returns where it is to be. */
+/* Finds room for a tuple of so many bytes, and returns its place. */
 static HeapTupleHeader
 find_room(GpuSortHeapPages *own, Size length)
 {

@@ -175,7 +175,7 @@ perform_native(GpuSortState *sort)
 	sort->stage = GPUSORT_STAGE_NATIVE;
 }
 
-/* Verifies the order of the rows, where that is to be done; false, with a reason, if they are not in order, or lost. */
+/* Verifies the order of the rows if that is necessary; false, with a reason, if they are not in order, or lost. */
 static bool
 check_order(GpuSortState *sort, GpuSortFailure *failure)
 {

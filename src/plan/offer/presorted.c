@@ -15,7 +15,7 @@
  *			count(DISTINCT x)						count(x) FILTER (WHERE row_number() OVER w = 1)
  *			count(DISTINCT x) FILTER (WHERE f)		count(x) FILTER (WHERE count(*) FILTER (WHERE f) OVER w = 1 AND f)
  *
- *	  w has the rows of a group that are equal in x, from the first up to the one at hand.
+ *	  w has the rows of a group that are equal in x, from the first up to the current one.
  *
  * rank() and its like become numbers of rows (counted.c), dense_rank() that of the first rows of their values, but
  * where all of an Agg's read rows by number (exec/percentiles.c).  mode() of all rows is had from the number of rows of
@@ -64,7 +64,7 @@ typedef struct Presorted
 	Path *below;                   /* what it reads */
 	const UpperUniquePath *unique; /* the same, if it is one; else NULL */
 	List *group_keys;              /* pathkeys of its groups */
-	WindowAggPath *window;         /* that is to be between; NULL: none is */
+	WindowAggPath *window;         /* that stands between; NULL: none does */
 	List *window_keys;             /* what parts its rows, beside groups */
 } Presorted;
 
@@ -221,7 +221,7 @@ find_partition(const Presorted *presorted, const Aggref *aggregate, Path **rows,
 	return true;
 }
 
-/* A window over rows, of those of each part from the first up to the one at hand. */
+/* A window over rows, of those of each part from the first up to the current one. */
 static WindowAggPath *
 make_window(Path *rows, List *partition)
 {
@@ -270,7 +270,7 @@ number_of(WindowAggPath *window, Expr *filter)
 }
 
 /*
- * Has an aggregate with DISTINCT, whose rows come in order, see none but the first row of each value; false if that
+ * Lets an aggregate with DISTINCT, whose rows come in order, see only the first row of each value; false if that
  * cannot be.
  */
 static bool
@@ -343,7 +343,7 @@ settle_aggregates(Node *node, void *arg)
 	return false;
 }
 
-/* Has a number of rows leave out all but the first of each value that an aggregate sorts by; false if it cannot. */
+/* Makes a number of rows count only the first of each value that an aggregate sorts by; false if it cannot. */
 static bool
 count_first_rows(Presorted *presorted, const Aggref *aggregate, Aggref *count)
 {
@@ -465,7 +465,7 @@ is_sorted(const Path *path, bool in_ranges)
 	return gpusort_path_is_sort(path) || (in_ranges && IsA(path, SortPath));
 }
 
-/* Has the aggregates of an Agg lose what the order of its rows does for them: it is a copy, as its columns are. */
+/* Takes from the aggregates of an Agg what the order of its rows does for them.  The Agg and its columns are copies. */
 static void
 settle(PlannerInfo *root, AggPath *agg, bool in_ranges)
 {
@@ -487,7 +487,7 @@ settle(PlannerInfo *root, AggPath *agg, bool in_ranges)
 		agg->subpath = &presorted.window->path;
 }
 
-/* Has the partial Agg below one that puts its states together, a copy, give those of the same aggregates. */
+/* Gives the partial Agg below a copy of an Agg that puts its states together the same aggregates. */
 static void
 settle_part(PlannerInfo *root, AggPath *agg)
 {
