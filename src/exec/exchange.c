@@ -155,10 +155,32 @@ end_stash(ExchangeState *state)
 	state->stashed = 0;
 }
 
-/* Makes the leader compute all, since rows are lost; it is an error if one has been emitted. */
+/* Reads Gather to its end, so that workers' errors and counts come in. */
+static void
+drain_gather(ExchangeState *state)
+{
+	TupleTableSlot *row;
+
+	do
+	{
+		row = gpusort_gather_row(outerPlanState(state));
+	} while (!TupIsNull(row));
+}
+
+/*
+ * Makes the leader compute all, since rows are lost; it is an error if one has been emitted, or written to a new table,
+ * which is known when all processes have ended.
+ */
 static void
 fall_back(ExchangeState *state)
 {
+	GpuSortOutputShared *shared = state->output->shared;
+
+	if (shared->into)
+	{
+		drain_gather(state);
+		state->emitted = gpusort_new_table_is_begun(gpusort_output_into(shared));
+	}
 	if (state->emitted)
 		gpusort_output_report_lost(state->output, true);
 	end_stash(state);
@@ -182,18 +204,6 @@ begin_all(ExchangeState *state)
 	state->figures[state->owner].ranges = state->ranges;
 }
 
-/* Reads Gather to its end, so that workers' errors and counts come in. */
-static void
-drain_gather(ExchangeState *state)
-{
-	TupleTableSlot *row;
-
-	do
-	{
-		row = gpusort_gather_row(outerPlanState(state));
-	} while (!TupIsNull(row));
-}
-
 /*
  * Lets all processes put the rows into a new table.  Shows what stands for all of them; NULL if there are none, or they
  * were lost.
@@ -207,7 +217,6 @@ fill_table(ExchangeState *state)
 	drain_gather(state);
 	if (gpusort_output_has_failed(state->output))
 	{
-		state->emitted = gpusort_new_table_is_begun(gpusort_output_into(state->output->shared));
 		fall_back(state);
 		return NULL;
 	}
