@@ -4,7 +4,7 @@ CREATE FUNCTION gpusort_explain(statement text)
 RETURNS SETOF text
 AS 'MODULE_PATHNAME', 'gpusort_explain_statement'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION gpusort_explain(text) IS 'the plan of a statement, and why sorts of it are PostgreSQL''s';
+COMMENT ON FUNCTION gpusort_explain(text) IS 'the plan of a statement, and why its sorts are left to PostgreSQL';
 
 -- gpusort_advise() tells the times that its ratio is of.
 DROP FUNCTION gpusort_advise(integer);
@@ -24,7 +24,7 @@ CREATE FUNCTION gpusort_advise(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpusort_advise'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION gpusort_advise(integer) IS 'what gpusort changes of what pg_stat_statements knows';
+COMMENT ON FUNCTION gpusort_advise(integer) IS 'how gpusort would change the statements that pg_stat_statements knows';
 
 -- gpusort_jobs shows what pg_stat_activity has of its sessions.  Operators in it are those of pg_catalog alone.
 DO $do$
@@ -46,9 +46,9 @@ $view$, '<here>', here), '<jobs>', here || '.' || unknown);
     PERFORM pg_catalog.set_config('search_path', path, true);
     EXECUTE pg_catalog.format('ALTER FUNCTION %s.%s() RENAME TO gpusort_jobs', here, unknown);
 END $do$;
-COMMENT ON COLUMN gpusort_jobs.leader_pid IS 'process whose parallel worker it is; unknown: it is none';
+COMMENT ON COLUMN gpusort_jobs.leader_pid IS 'leader of a parallel worker; NULL for other processes';
 COMMENT ON COLUMN gpusort_jobs.query IS 'its statement, as pg_stat_activity shows it to you';
-COMMENT ON COLUMN gpusort_jobs.percent IS 'of the rows expected that were taken in, or of those taken in that were given out, by phase';
+COMMENT ON COLUMN gpusort_jobs.percent IS 'progress of the phase: rows taken in of those expected, or rows returned of those taken in';
 
 -- The statistics count rows that workers formed.  The views stay, with two columns more, of new functions.
 DO $do$
@@ -94,11 +94,11 @@ REVOKE ALL ON FUNCTION gpusort_stats_database() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION gpusort_stats() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION gpusort_stats_database() TO pg_monitor;
 COMMENT ON FUNCTION gpusort_stats() IS 'what gpusort has done since the server started or the statistics were reset';
-COMMENT ON FUNCTION gpusort_stats_database() IS 'the same by database';
+COMMENT ON FUNCTION gpusort_stats_database() IS 'gpusort_stats for each database';
 COMMENT ON COLUMN gpusort_stats.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server, or put into pages of new tables';
-COMMENT ON COLUMN gpusort_stats.formed_bytes IS 'bytes of these';
+COMMENT ON COLUMN gpusort_stats.formed_bytes IS 'bytes of the formed rows';
 COMMENT ON COLUMN gpusort_stats_database.formed_rows IS 'rows that parallel workers formed as the bytes that leave the server, or put into pages of new tables';
-COMMENT ON COLUMN gpusort_stats_database.formed_bytes IS 'bytes of these';
+COMMENT ON COLUMN gpusort_stats_database.formed_bytes IS 'bytes of the formed rows';
 
 -- Names in gpusort_check() are found when it is made, those of functions and operators in pg_catalog alone.
 DO $do$
@@ -179,13 +179,13 @@ LATERAL (VALUES
      'version',
      format('module %s, extension %s', e.version, x.version),
      'the same',
-     'Restart the server if it was not since the installation, then ALTER EXTENSION gpusort UPDATE.'),
+     'Restart the server if you have not since the installation, then run ALTER EXTENSION gpusort UPDATE.'),
     (3, CASE WHEN e.replaced THEN 'warning' ELSE 'ok' END,
      'build',
      format('the server runs build %s%s', e.build,
             CASE WHEN e.replaced THEN ', another was installed since' END),
      'the one that is installed',
-     'Restart the server: a service that starts now is of another build, and PostgreSQL would sort by itself.'),
+     'Restart the server. Until then a service that starts has another build, and PostgreSQL sorts.'),
     (4, CASE WHEN e.state = 'ready' THEN 'ok' WHEN e.state IN ('hung', 'backing off') THEN 'error'
               ELSE 'notice' END,
      'service',
@@ -202,7 +202,7 @@ LATERAL (VALUES
      format('gpusort.allowed %s, gpusort.enable %s, gpusort.force %s', current_setting('gpusort.allowed'),
             current_setting('gpusort.enable'), current_setting('gpusort.force')),
      'gpusort.allowed on, gpusort.enable on, gpusort.force off',
-     'Unless it is meant so, reset what differs, of the session, role, database or server.'),
+     'If this is not intended, reset the setting in the session, role, database or server.'),
     (6, CASE WHEN e.state <> 'ready' THEN 'notice' WHEN e.cuda OR e.gpus = 0 THEN 'ok'
              WHEN current_setting('gpusort.devices') = 'none' THEN 'notice' ELSE 'warning' END,
      'engine',
@@ -210,71 +210,105 @@ LATERAL (VALUES
           WHEN e.cuda THEN format('cuda, on %s GPU(s)', e.devices)
           WHEN current_setting('gpusort.devices') = 'none' THEN 'host: gpusort.devices is none'
           ELSE 'host: ' || coalesce(e.report, 'there is no CUDA device') END,
-     'cuda where there is a GPU, else host',
+     'cuda if there is a GPU, otherwise host',
      CASE WHEN e.state <> 'ready' THEN 'See service.'
           ELSE 'Install the package gpusort-cuda, or build with nvcc, and restart the server; see driver.' END),
     (7, CASE WHEN e.gpus > 0 AND e.driver IS NULL THEN 'warning' ELSE 'ok' END,
      'driver',
      format('%s; NVIDIA GPUs in the machine: %s', coalesce(e.driver, 'no NVIDIA driver'), e.gpus),
-     'a driver where there is a GPU',
+     'a driver if there is a GPU',
      'Install the NVIDIA driver.'),
     (8, CASE WHEN e.cuda AND e.memlock < e.staging_memory THEN 'warning' ELSE 'ok' END,
      'locked memory',
      coalesce(pg_size_pretty(e.memlock), 'unlimited'),
      CASE WHEN e.cuda THEN format('gpusort.staging_memory, %s, or more', pg_size_pretty(e.staging_memory))
           ELSE 'any, without a GPU' END,
-     'LimitMEMLOCK=infinity in the server''s unit, --ulimit memlock=-1 for a container: for copies at full speed.'),
+     'Set LimitMEMLOCK=infinity in the server''s unit, or --ulimit memlock=-1 for a container; otherwise copies are slower.'),
     (9, CASE WHEN s.shared_buffers >= 1024 * 1024 * 1024 AND NOT e.huge_pages THEN 'warning' ELSE 'ok' END,
      'huge pages',
      format('shared_buffers of %s, %s huge pages', pg_size_pretty(s.shared_buffers),
             CASE WHEN e.huge_pages THEN 'in' ELSE 'not in' END),
      'huge pages for shared_buffers of 1 GB or more',
-     format('sysctl vm.nr_hugepages=%s or more, huge_pages = try, and restart the server: without them each process '
-            'of a parallel query has thousands of small pages to map.', s.huge_pages_needed)),
+     format('Set sysctl vm.nr_hugepages=%s or more and huge_pages = try, and restart the server. Otherwise each process '
+            'of a parallel query maps thousands of small pages.', s.huge_pages_needed)),
     (10, CASE WHEN e.staging_memory > e.memory / 4 THEN 'warning'
               WHEN e.staging_memory < w.staging_memory THEN 'notice' ELSE 'ok' END,
      'staging memory',
      format('gpusort.staging_memory of %s', pg_size_pretty(e.staging_memory)),
-     format('from %s, of which a parallel sort may have half, to %s, a quarter of the memory',
+     format('at least %s (a parallel sort may use half) and at most %s (a quarter of the memory)',
             pg_size_pretty(w.staging_memory), pg_size_pretty(e.memory / 4)),
      'Change gpusort.staging_memory, and reload.'),
     (11, CASE WHEN e.host_limit + e.staging_memory + s.shared_buffers > e.memory THEN 'warning' ELSE 'ok' END,
      'host memory',
      format('%s for sorts, %s of gpusort.staging_memory, %s of shared_buffers', pg_size_pretty(e.host_limit),
             pg_size_pretty(e.staging_memory), pg_size_pretty(s.shared_buffers)),
-     format('less than %s in all, the memory that the server may use', pg_size_pretty(e.memory)),
+     format('less than %s in total, the memory that the server may use', pg_size_pretty(e.memory)),
      'Lower gpusort.host_memory, and reload.'),
     (12, CASE WHEN s.worker_processes < w.worker_processes THEN 'warning' ELSE 'ok' END,
      'worker processes',
      format('max_worker_processes %s', s.worker_processes),
-     format('%s or more: gpusort''s supervisor, one for logical replication, those of a plan', w.worker_processes),
+     format('at least %s: gpusort''s supervisor, one for logical replication, and the workers of a plan', w.worker_processes),
      'Raise max_worker_processes, and restart the server.'),
     (13, CASE WHEN least(s.workers, s.workers_per_gather) < w.workers THEN 'notice' ELSE 'ok' END,
      'parallel workers',
      format('max_parallel_workers_per_gather %s, max_parallel_workers %s', s.workers_per_gather, s.workers),
      format('%s or more of both, on %s processor%s', w.workers, e.processors, CASE WHEN e.processors <> 1 THEN 's' END),
-     'Raise them: all processes of a parallel plan take rows in, and do what is above a sort.'),
+     'Raise them: all processes of a parallel plan share the work of a sort and of what is above it.'),
     (14, CASE WHEN u.tables > 0 THEN 'warning' ELSE 'ok' END,
      'statistics',
      CASE WHEN u.tables > 0 THEN format('never analyzed: %s tables of 8 MB or more, %s', u.tables, u.names)
           ELSE 'all tables of 8 MB or more were analyzed' END,
      'ANALYZE after a load, also of partitioned tables',
-     'ANALYZE them: without it neither the size of sorts nor the best key for strings is known.'),
+     'ANALYZE them. Otherwise gpusort knows neither the size of sorts nor the best key for strings.'),
     (15, CASE WHEN c.names IS NOT NULL OR d.names IS NOT NULL THEN 'warning' ELSE 'ok' END,
      'collations',
      CASE WHEN c.names IS NULL AND d.names IS NULL THEN 'unchanged'
-          ELSE concat_ws('; ', 'another version than before: ' || c.names, 'left to PostgreSQL: ' || d.names) END,
-     'unchanged data of their locales',
+          ELSE concat_ws('; ', 'changed version: ' || c.names, 'not used by gpusort: ' || d.names) END,
+     'unchanged locales',
      'REINDEX, then ALTER COLLATION or ALTER DATABASE ... REFRESH COLLATION VERSION, then restart the server.'),
     (16, CASE WHEN h.untested IS NOT NULL THEN 'notice' ELSE 'ok' END,
      'hooks',
      CASE WHEN e.hooks IS NULL THEN 'visible to members of pg_monitor'
           ELSE coalesce(h.names, 'none of other libraries') END,
      'of libraries that gpusort was tested with',
-     format('Should plans surprise, try without %s; doc/works-with.md has what was tested.', h.untested))
+     format('If plans look wrong, try without %s. doc/works-with.md lists what was tested.', h.untested))
 ) f (place, severity, subject, found, expected, action)
 ORDER BY array_position(ARRAY['error', 'warning', 'notice', 'ok'], f.severity), f.place;
 END $check$, '<here>', here), '<environment>', here || '.' || unknown);
     PERFORM pg_catalog.set_config('search_path', path, true);
     EXECUTE pg_catalog.format('ALTER FUNCTION %s.%s() RENAME TO gpusort_environment', here, unknown);
 END $do$;
+
+-- What columns are, in plainer words
+COMMENT ON FUNCTION gpusort_check() IS 'problems of this server''s configuration, worst first, and what to do';
+COMMENT ON COLUMN gpusort_devices.ordinal IS 'number of the CUDA device, as in nvidia-smi';
+COMMENT ON COLUMN gpusort_devices.name IS 'name of the device or processor';
+COMMENT ON COLUMN gpusort_devices.detail IS 'further facts about it';
+COMMENT ON COLUMN gpusort_devices.memory_total IS 'total memory in bytes';
+COMMENT ON COLUMN gpusort_devices.memory_used IS 'bytes in use, including memory that is kept for the next sort';
+COMMENT ON COLUMN gpusort_devices.jobs IS 'running sorts';
+COMMENT ON COLUMN gpusort_service.state_change IS 'when the state changed';
+COMMENT ON COLUMN gpusort_service.generation IS 'number of the service; a later service has a higher one';
+COMMENT ON COLUMN gpusort_service.leaving IS 'services of older generations that still have sorts, or cannot be killed';
+COMMENT ON COLUMN gpusort_service.engines IS 'engines that it sorts with';
+COMMENT ON COLUMN gpusort_service.devices IS 'number of its CUDA devices';
+COMMENT ON COLUMN gpusort_service.report IS 'what the service reported before it was ready, or why there is none';
+COMMENT ON COLUMN gpusort_stats.rows IS 'rows of all sorts';
+COMMENT ON COLUMN gpusort_stats.bytes IS 'bytes of all sorts';
+COMMENT ON COLUMN gpusort_stats.temp_bytes IS 'bytes written to temporary files';
+COMMENT ON COLUMN gpusort_stats.runs IS 'sorted runs of sorts that were larger than memory';
+COMMENT ON COLUMN gpusort_stats.declined_builds IS 'btree indexes of tables with rows that were left to PostgreSQL';
+COMMENT ON COLUMN gpusort_stats.fallback_reasons IS 'fallbacks by reason';
+COMMENT ON COLUMN gpusort_stats.stats_reset IS 'when counting began';
+COMMENT ON VIEW gpusort_stats_database IS 'gpusort_stats for each database that has sorted';
+COMMENT ON COLUMN gpusort_stats_database.datid IS 'OID of the database; NULL for databases beyond the first 64';
+COMMENT ON COLUMN gpusort_stats_database.datname IS 'name of the database; NULL if it was dropped';
+COMMENT ON COLUMN gpusort_stats_database.rows IS 'rows of all sorts';
+COMMENT ON COLUMN gpusort_stats_database.bytes IS 'bytes of all sorts';
+COMMENT ON COLUMN gpusort_stats_database.temp_bytes IS 'bytes written to temporary files';
+COMMENT ON COLUMN gpusort_stats_database.runs IS 'sorted runs of sorts that were larger than memory';
+COMMENT ON COLUMN gpusort_stats_database.tie_time IS 'milliseconds of sorting tie rows';
+COMMENT ON COLUMN gpusort_stats_database.declined_builds IS 'btree indexes of tables with rows that were left to PostgreSQL';
+COMMENT ON COLUMN gpusort_stats_database.fallback_reasons IS 'fallbacks by reason';
+COMMENT ON COLUMN gpusort_stats_database.stats_reset IS 'when counting began';
+COMMENT ON COLUMN gpusort_jobs.queryid IS 'query ID of its statement, if PostgreSQL computes it';

@@ -90,7 +90,7 @@ check_devices(char **value, void **extra, GucSource source)
 			break;
 		if (seen & (UINT64CONST(1) << ordinal))
 		{
-			GUC_check_errdetail("Device %ld is in the list twice.", ordinal);
+			GUC_check_errdetail("Device %ld is listed twice.", ordinal);
 			return false;
 		}
 		seen |= UINT64CONST(1) << ordinal;
@@ -101,7 +101,7 @@ check_devices(char **value, void **extra, GucSource source)
 			break;
 		rest++;
 	}
-	GUC_check_errdetail("Device ordinals from 0 to %d, separated by commas, or \"all\", or \"none\".", MAX_DEVICES - 1);
+	GUC_check_errdetail("Valid values are \"all\", \"none\", or device numbers from 0 to %d, separated by commas.", MAX_DEVICES - 1);
 	return false;
 }
 
@@ -124,16 +124,16 @@ check_host_memory(int *value, void **extra, GucSource source)
 
 	if (*value != 0 && *value < MIN_HOST_MEMORY_MB)
 	{
-		GUC_check_errdetail("Sorts of the host engine have %d MB at least.", MIN_HOST_MEMORY_MB);
-		GUC_check_errhint("With 0 it is a quarter of the memory that the server may use.");
+		GUC_check_errdetail("The minimum is %d MB.", MIN_HOST_MEMORY_MB);
+		GUC_check_errhint("0 means a quarter of the memory that the server may use.");
 		return false;
 	}
 	if (*value > machine_mb && (!IsUnderPostmaster || is_users(source)))
 		ereport(IsUnderPostmaster ? NOTICE : WARNING,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("gpusort.host_memory of %d MB is more than the machine has, which is " INT64_FORMAT " MB", *value,
+				 errmsg("gpusort.host_memory (%d MB) exceeds the machine's memory (" INT64_FORMAT " MB)", *value,
 						machine_mb),
-				 errhint("Sorts that take it drive the machine out of memory. With 0 it is a quarter of the memory that "
+				 errhint("Sorts could exhaust the machine's memory. 0 means a quarter of the memory that "
 						 "the server may use.")));
 	return true;
 }
@@ -150,8 +150,8 @@ check_engine(int *value, void **extra, GucSource source)
 	if (service.state == GPUSORT_SERVICE_READY && (service.engines & (1 << GPUSORT_ENGINE_CUDA)) == 0)
 		ereport(NOTICE,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("gpusort.engine is cuda and the service has no CUDA device: PostgreSQL sorts"),
-				 errhint("With \"auto\" the host's cores sort where there is no device.")));
+				 errmsg("gpusort.engine is cuda, but the service has no CUDA device; PostgreSQL sorts"),
+				 errhint("With \"auto\" the CPU cores sort if there is no device.")));
 	return true;
 }
 
@@ -277,8 +277,8 @@ replace_refused(void)
 			continue;
 		ereport(WARNING,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s is \"%s\", not \"%s\"", name, GetConfigOptionByName(name, NULL, false), restriction->given),
-				 errdetail("What was given is not legal, and the default would restrict less.")));
+				 errmsg("%s is set to \"%s\" instead of \"%s\"", name, GetConfigOptionByName(name, NULL, false), restriction->given),
+				 errdetail("The configured value is invalid; the strictest valid value is used instead of the default.")));
 	}
 }
 
@@ -292,24 +292,24 @@ gpusort_settings_init(void)
 							 NULL,
 							 &gpusort_enable, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_enable, NULL);
 	DefineCustomEnumVariable("gpusort.engine",
-							 "What sorts: a CUDA device, the host's cores, or the first of the two that is there.",
+							 "Chooses what sorts: a CUDA device, the CPU cores, or a CUDA device if there is one.",
 							 NULL,
 							 &gpusort_engine, GPUSORT_ENGINE_AUTO, engine_options, PGC_USERSET, GUC_EXPLAIN,
 							 check_engine, assign_engine, NULL);
 	DefineCustomBoolVariable("gpusort.force",
-							 "Uses GpuSort wherever it is legal, whatever the cost.",
+							 "Uses GpuSort wherever possible, whatever the cost.",
 							 NULL,
 							 &gpusort_force, false, PGC_USERSET, GUC_EXPLAIN, NULL, assign_force, NULL);
 	DefineCustomIntVariable("gpusort.min_rows",
-							"Sorts of fewer estimated rows stay with PostgreSQL.",
+							"Sets the minimum estimated number of rows for a GpuSort.",
 							NULL,
 							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, assign_min_rows, NULL);
 	DefineCustomRealVariable("gpusort.setup_cost",
-							 "The planner's estimate of what a GpuSort costs before its first row.",
+							 "Sets the planner's estimate of the cost of a GpuSort before its first row.",
 							 NULL,
 							 &gpusort_setup_cost, 80.0, 0, 1e10, PGC_USERSET, GUC_EXPLAIN, NULL, assign_setup_cost, NULL);
 	DefineCustomRealVariable("gpusort.row_cost",
-							 "The planner's estimate of what a GpuSort costs per row.",
+							 "Sets the planner's estimate of the cost of a GpuSort per row.",
 							 NULL,
 							 &gpusort_row_cost, 0.03, 0, 1e10, PGC_USERSET, GUC_EXPLAIN, NULL, assign_row_cost, NULL);
 	DefineCustomBoolVariable("gpusort.log_decisions",
@@ -321,55 +321,55 @@ gpusort_settings_init(void)
 							 NULL,
 							 &gpusort_verify_rows, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.verify_collation",
-							 "Verifies with the C library that rows sorted under one of its collations are in order.",
+							 "Verifies with strcoll() that strings under collations of the C library are in order.",
 							 NULL,
 							 &gpusort_verify_collation, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_verify_collation, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_output",
 							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
-							 "Rows for a client are formed there, too, and rows for a new table put into its pages.",
+							 "They also form the rows for a client and write the pages of a new table.",
 							 &gpusort_parallel_output, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_parallel_output, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_cursors",
-							 "Takes rows of cursors, and of the SELECT of an INSERT, in by all processes of a parallel plan.",
-							 "PostgreSQL runs these in one process.",
+							 "Lets parallel workers read the input of sorts for cursors and for INSERT ... SELECT.",
+							 "Without gpusort PostgreSQL runs these in one process.",
 							 &gpusort_parallel_cursors, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_parallel_cursors, NULL);
 	DefineCustomBoolVariable("gpusort.spill",
-							 "Keeps what does not fit the memory for sorts in sorted runs, in memory and in temporary files.",
-							 "Without it PostgreSQL does sorts that do not fit.",
+							 "Lets sorts that do not fit their memory use runs, in memory and in temporary files.",
+							 "If off, PostgreSQL does these sorts.",
 							 &gpusort_spill, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_spill, NULL);
 	DefineCustomBoolVariable("gpusort.index_builds",
-							 "Lets gpusort build btree indexes where that is faster.",
+							 "Lets gpusort build btree indexes if that is faster.",
 							 NULL,
 							 &gpusort_index_builds, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.page_scan",
-							 "Takes rows of sequential scans in by the page of the table.",
-							 "For comparing.",
+							 "Reads the rows of sequential scans page by page.",
+							 "For comparisons only.",
 							 &gpusort_page_scan, true, PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.allowed",
-							 "Lets users have their sorts done by gpusort.",
-							 "What gpusort.enable is to a user this is to an administrator.",
+							 "Lets users use gpusort.",
+							 "Like gpusort.enable, but for administrators.",
 							 &gpusort_allowed, true, PGC_SUSET, GUC_EXPLAIN, NULL, assign_allowed, NULL);
 
 	DefineCustomStringVariable("gpusort.devices",
-							   "The CUDA devices to use: \"all\", \"none\", or their ordinals separated by commas.",
+							   "Sets the CUDA devices to use: \"all\", \"none\", or device numbers separated by commas.",
 							   NULL,
 							   &gpusort_devices, "all", PGC_SIGHUP, 0, check_devices, NULL, NULL);
 	DefineCustomIntVariable("gpusort.device_memory",
-							"The memory that sorts may use on each CUDA device.",
-							"0 is 90 % of what is free when the service starts.",
+							"Sets the memory that sorts may use on each CUDA device.",
+							"0 means 90 % of the memory that is free when the service starts.",
 							&gpusort_device_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB | GUC_EXPLAIN,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_memory",
-							"The memory that sorts of the host engine may use.",
-							"0 is a quarter of the memory that the server may use.",
+							"Sets the memory that sorts on CPU cores may use.",
+							"0 means a quarter of the memory that the server may use.",
 							&gpusort_host_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB | GUC_EXPLAIN,
 							check_host_memory, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_threads",
-							"The threads that the host engine sorts with.",
-							"0 is as many as the server may use processors.",
+							"Sets the number of threads that sort on CPU cores.",
+							"0 means the number of processors that the server may use.",
 							&gpusort_host_threads, 0, 0, MAX_THREADS, PGC_SIGHUP, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.staging_memory",
-							"The memory through which rows travel between backends and the sort service.",
+							"Sets the size of the memory through which backends and the sort service exchange rows.",
 							NULL,
 							&gpusort_staging_memory, 256, MIN_STAGING_MEMORY_MB, MAX_STAGING_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
 							NULL, NULL, NULL);

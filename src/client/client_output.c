@@ -221,7 +221,7 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 		if (message.type != GPUSORT_MSG_DATA)
 			return gpusort_failure_unexpected(failure, &message);
 		if (message.u.data.emitted.rows > 0 && !gpusort_connection_has_chunk(&client->connection, message.u.data.chunk))
-			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service sent a chunk that cannot be");
+			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service sent an impossible chunk");
 		if (message.u.data.epoch == client->epoch)
 			break;
 		if (message.u.data.epoch > client->epoch && keep_early(client, &message))

@@ -223,7 +223,7 @@ receive_message(GpuSortConnection *connection, GpuSortMessage *message, int look
 			if (!wait_for_service(connection, WL_SOCKET_READABLE, &waits, failure))
 				return false;
 			if (connection->watch.silent >= looks)
-				return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service owes an answer for %d seconds",
+				return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service has not answered for %d seconds",
 										   looks * GPUSORT_LOOK_MS / 1000);
 			continue;
 		}

@@ -45,8 +45,8 @@ report_storage(const char *text, int system_error)
 	if (system_error == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("gpusort got other rows back from a sorted run than it put there: %s", text),
-				 errhint("Run the query again: if this recurs a disk or the machine's memory may be faulty.")));
+				 errmsg("a sorted run was not read back as it was written: %s", text),
+				 errhint("Run the query again. If it recurs, test the disk and the memory.")));
 	errno = system_error;
 	ereport(ERROR,
 			(errcode_for_file_access(),

@@ -59,7 +59,7 @@ begin_in_service(GpuSortOutputState *state, GpuSortFailure *failure)
 		return false;
 	}
 	if (gpusort_output_first_sort(state)->info.range_columns == 0)
-		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "the rows cannot be shared out");
+		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "the rows cannot be divided among processes");
 	if (state->partial && !gpusort_spill)
 		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "gpusort.spill is off");
 	if (state->partial && nprocesses > 1 && !parallel_leader_participation)

@@ -312,7 +312,7 @@ begin(QueryDesc *query, ScanDirection direction, uint64 count)
 	if (format != NULL)
 		out = &make(query, format)->base.pub;
 	else if (out == NULL && why_not != NULL && gpusort_log_decisions)
-		ereport(LOG, (errmsg("gpusort: one process forms the rows for the client: %s", why_not)));
+		ereport(LOG, (errmsg("gpusort: only one process forms the rows for the client: %s", why_not)));
 	MemoryContextSwitchTo(caller);
 	return out;
 }

@@ -160,11 +160,11 @@ describe_table(const DestReceiver *receiver, TupleDesc desc, GpuSortNewTable *ta
 	if (relation->rd_tableam != GetHeapamTableAmRoutine())
 		return "the table's access method is not heap";
 	if (relation->rd_rel->relkind != RELKIND_RELATION && relation->rd_rel->relkind != RELKIND_MATVIEW)
-		return "it is no table";
+		return "it is not a table";
 	if (!has_rows_like(relation, desc))
 		return "the table has other columns";
 	if ((options & ~(TABLE_INSERT_SKIP_FSM | TABLE_INSERT_FROZEN)) != 0)
-		return "rows are inserted in an unknown way";
+		return "rows are inserted with options that are not supported";
 	if (RelationUsesLocalBuffers(relation) && OidIsValid(relation->rd_rel->reltoastrelid))
 		return "the table is temporary, and its values may be toasted";
 	if (RelationGetNumberOfBlocks(relation) != 0)
@@ -172,7 +172,7 @@ describe_table(const DestReceiver *receiver, TupleDesc desc, GpuSortNewTable *ta
 	table->xid = GetCurrentTransactionId();
 	/* what a table is rewritten to is not decoded */
 	if (RelationIsLogicallyLogged(relation) && !OidIsValid(relation->rd_rel->relrewrite))
-		return "the table's changes may be decoded";
+		return "logical decoding may read the table's changes";
 	table->table = RelationGetRelid(relation);
 	table->cid = is_into ? ((const IntoReceiver *) receiver)->cid : ((const TransientReceiver *) receiver)->cid;
 	table->options = options;
@@ -190,7 +190,7 @@ start_up(DestReceiver *self, int operation, TupleDesc desc)
 	if (why_not == NULL)
 		gpusort_exchange_fill_table(out->base.exchange, &out->table);
 	else if (gpusort_log_decisions)
-		ereport(LOG, (errmsg("gpusort: one process writes the new table: %s", why_not)));
+		ereport(LOG, (errmsg("gpusort: only one process writes the new table: %s", why_not)));
 }
 
 static bool

@@ -47,7 +47,7 @@ reads_unknown_params(Walk *walk, const Bitmapset *params)
 
 	if (!bms_is_subset(others, safety->known_params))
 	{
-		safety->why_not = "it depends on a value from outside of it";
+		safety->why_not = "it depends on a value from outside the parallel plan";
 		return true;
 	}
 	safety->used_params = bms_add_members(safety->used_params, others);
@@ -112,7 +112,7 @@ is_unsafe(Node *node, void *context)
 				return false;
 			if (((Param *) node)->paramkind == PARAM_EXEC)
 				return reads_unknown_params(walk, bms_make_singleton(((Param *) node)->paramid));
-			walk->safety->why_not = "it depends on a value from outside of it";
+			walk->safety->why_not = "it depends on a value from outside the parallel plan";
 			return true;
 		case T_CoerceToDomain:
 			walk->safety->why_not = "a domain's constraints are not known to be parallel safe";

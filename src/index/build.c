@@ -282,7 +282,7 @@ note_fallback(Relation index, const GpuSortFailure *failure)
 	gpusort_stats_count_fallback(failure->reason);
 	if (gpusort_log_decisions)
 		ereport(LOG,
-				(errmsg("gpusort: PostgreSQL builds index \"%s\": %s", RelationGetRelationName(index), failure->text)));
+				(errmsg("gpusort: index \"%s\" is left to PostgreSQL: %s", RelationGetRelationName(index), failure->text)));
 }
 
 /*
@@ -339,7 +339,7 @@ tell_choice(Relation heap, Relation index, const char *why_not)
 		ereport(LOG, (errmsg("gpusort: building index \"%s\"", RelationGetRelationName(index))));
 	else
 		ereport(LOG,
-				(errmsg("gpusort: PostgreSQL builds index \"%s\": %s", RelationGetRelationName(index), why_not)));
+				(errmsg("gpusort: index \"%s\" is left to PostgreSQL: %s", RelationGetRelationName(index), why_not)));
 }
 
 /* The method ambuild of a btree. */

@@ -178,11 +178,11 @@ static bool
 is_legal(Relation heap, Relation index, const IndexInfo *info, const char **why_not)
 {
 	if (heap->rd_tableam != GetHeapamTableAmRoutine())
-		*why_not = "its table is no heap";
+		*why_not = "its table is not a heap";
 	else if (info->ii_ExclusionOps != NULL)
 		*why_not = "it is for an exclusion constraint";
 	else if (RelationGetNumberOfBlocks(index) != 0)
-		*why_not = "it is not empty";
+		*why_not = "the index is not empty";
 	else
 		return true;
 	return false;
@@ -250,6 +250,6 @@ gpusort_index_is_chosen(Relation heap, Relation index, const IndexInfo *info, Gp
 	time = gpusort_node_sort_time(rtable, sort, order->rows, &admission);
 	if (is_faster(&time, order->rows, info->ii_ParallelWorkers))
 		return true;
-	*why_not = "that is not much slower";
+	*why_not = "gpusort would save too little";
 	return false;
 }

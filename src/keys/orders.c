@@ -201,7 +201,7 @@ no_encoding(const GpuSortOrder *order)
 						format_type_be(type), family_name(order->opfamily));
 	get_type_category_preferred(type, &category, &preferred);
 	return psprintf(category == TYPCATEGORY_STRING
-						? "is of type %s, which has no key encoding; text made of it has one, as lower(x::text) of citext"
+						? "is of type %s, which has no key encoding; text made of it has one, for example lower(x::text) of citext"
 						: "is of type %s, which has no key encoding",
 					format_type_be(type));
 }
@@ -218,7 +218,7 @@ encoding_of_parts(GpuSortEncoding encoding, Oid type, Oid collation, const char 
 
 	if (parts == NIL)
 	{
-		*why_not = psprintf("is of type %s, of whose values too little is known for a key encoding", format_type_be(type));
+		*why_not = psprintf("is of type %s, whose parts are not known when the query is planned", format_type_be(type));
 		return GPUSORT_ENCODE_NONE;
 	}
 	if (gpusort_part_encoding(linitial(parts), &why) != GPUSORT_ENCODE_NONE)

@@ -160,7 +160,7 @@ gpusort_parallel_ingest_lay_out_keys(GpuSortParallelIngest *ingest, GpuSortFailu
 	if (gpusort_keys_libc_hash(ingest->keys) == shared->libc_hash)
 		return true;
 	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
-							   "processes of the sort have different versions of a locale of the C library");
+							   "processes of the sort use different versions of a locale of the C library");
 }
 
 /*

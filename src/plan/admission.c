@@ -160,7 +160,7 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 		libc = gpusort_key_libc_collations(encoding, candidate_type(candidate, i), candidate_collation(candidate, i));
 		if (is_distrusted(libc))
 		{
-			refuse(admission, "the collation of sort key %d was found to order strings otherwise than their keys",
+			refuse(admission, "a check found that the collation of sort key %d does not order strings as their keys do",
 				   i + 1);
 			break;
 		}
@@ -170,8 +170,8 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 		{
 			if (gpusort_shared_distrusts(OperatorFamilyRelationId, candidate_opfamily(candidate, i)))
 			{
-				refuse(admission, "the operator class of sort key %d was found to order values "
-								  "otherwise than their abbreviated keys",
+				refuse(admission, "a check found that the operator class of sort key %d does not order "
+								  "values as their abbreviated keys do",
 					   i + 1);
 				break;
 			}
@@ -199,7 +199,7 @@ ask_memory(const GpuSortService *service, double bytes, GpuSortAdmission *admiss
 		return;
 	if (!gpusort_spill)
 	{
-		refuse(admission, "about %.0f MB of rows are more than %s allows, and gpusort.spill is off",
+		refuse(admission, "about %.0f MB of rows exceed %s, and gpusort.spill is off",
 			   bytes / (1024 * 1024), admission->cuda ? "gpusort.device_memory" : "gpusort.host_memory");
 		return;
 	}
@@ -224,11 +224,11 @@ ask_service(const GpuSortService *service, double rows, int width, GpuSortAdmiss
 	if (service->state == GPUSORT_SERVICE_NONE || service->state == GPUSORT_SERVICE_STARTING)
 		return; /* what it takes is not known yet: the executor waits for it, and falls back */
 	if (gpusort_engine == GPUSORT_ENGINE_CUDA && !admission->cuda)
-		refuse(admission, "gpusort.engine is cuda and the service has no CUDA device");
+		refuse(admission, "gpusort.engine is cuda, but the service has no CUDA device");
 	else if (gpusort_mapped_pool_is_used_up(service->generation))
-		refuse(admission, "other sorts of this session have all that one session gets of gpusort.staging_memory");
+		refuse(admission, "other sorts of this session use its whole share of gpusort.staging_memory");
 	else if (rows > (double) GPUSORT_MAX_ROWS && !gpusort_spill)
-		refuse(admission, "%.0f rows are more than one sort takes", rows);
+		refuse(admission, "%.0f rows exceed the limit of one sort", rows);
 	else
 		ask_memory(service, bytes, admission);
 }

@@ -78,7 +78,7 @@ gpusort_decide_alone(GpuSortDecisions *decisions, const Plan *above, const char 
 	keep(decisions, above, GPUSORT_ONE_PROCESS, why_not);
 	if (decisions->log)
 		ereport(LOG,
-				(errmsg("gpusort: one process does what is above a sort: %s", why_not)));
+				(errmsg("gpusort: only one process does the work above a sort: %s", why_not)));
 }
 
 /* The reasons of the statements that the current command plans from here on are kept. */

@@ -14,7 +14,7 @@
 
 /* What is said of a plan node, before the reason. */
 #define GPUSORT_NOT_USED    "not used"
-#define GPUSORT_ONE_PROCESS "one process does this"
+#define GPUSORT_ONE_PROCESS "only one process does this"
 
 /* The reason of a Sort between GpuSortOutput and the GpuSorts below it. */
 #define GPUSORT_WHY_SORTED_BY_RANGE "each process sorts the rows of one range after another"

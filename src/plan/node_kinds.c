@@ -208,7 +208,7 @@ reads_parts(const Path *path)
 static const char *
 why_whole(const GpuSortWindowNeeds *needs)
 {
-	const char *not_grouped = "the sort does not begin with a column of a window's PARTITION BY";
+	const char *not_grouped = "the sort does not begin with a column of the window's PARTITION BY";
 	Oid *types;
 	bool floats;
 	int count;
@@ -217,8 +217,8 @@ why_whole(const GpuSortWindowNeeds *needs)
 		return not_grouped;
 	(void) get_func_signature(needs->whole, &types, &count);
 	floats = count > 0 && (types[0] == FLOAT4OID || types[0] == FLOAT8OID);
-	return psprintf("%s, and %s has to see all rows of a partition in one process, in their order%s", not_grouped,
-					format_procedure(needs->whole), floats ? ": what comes of floats depends on it" : "");
+	return psprintf("%s, and %s needs all rows of a partition in order, in one process%s", not_grouped,
+					format_procedure(needs->whole), floats ? "; the result for floats depends on the order" : "");
 }
 
 /* Ranges of the rows may end within a window's partitions if that is right above the sort, and needs no more. */
@@ -265,9 +265,9 @@ agg_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 	const AggPath *agg = (const AggPath *) path;
 
 	if (agg->aggstrategy != AGG_SORTED)
-		return refuse(ranges, "an aggregate without GROUP BY, or by hashing, needs all rows in one process");
+		return refuse(ranges, "an aggregate that hashes, or has no GROUP BY, needs all rows in one process");
 	if (DO_AGGSPLIT_SKIPFINAL(agg->aggsplit) && !ranges->shared)
-		return refuse(ranges, "an aggregate is computed in parts already, by PostgreSQL's own parallel plan");
+		return refuse(ranges, "PostgreSQL's own parallel plan already computes the aggregate in parts");
 	if (!groups_by_key(ranges, agg->groupClause))
 		return refuse(ranges, "the sort does not begin with a column of GROUP BY");
 	return gpusort_may_run_in_ranges(ranges, (Node *) agg->qual);
@@ -281,7 +281,7 @@ grouping_sets_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 	ListCell *set;
 
 	if (sets->aggstrategy != AGG_SORTED)
-		return refuse(ranges, "an aggregate without GROUP BY, or by hashing, needs all rows in one process");
+		return refuse(ranges, "an aggregate that hashes, or has no GROUP BY, needs all rows in one process");
 	foreach(cell, sets->rollups)
 	{
 		const RollupData *rollup = lfirst_node(RollupData, cell);
@@ -380,7 +380,7 @@ merge_join_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 		case JOIN_FULL:
 			return gpusort_may_run_in_ranges(ranges, (Node *) join->joinrestrictinfo);
 		default:
-			return refuse(ranges, "a merge join is of a kind that is not known to allow it");
+			return refuse(ranges, "this kind of merge join is not supported");
 	}
 }
 
@@ -390,7 +390,7 @@ static bool
 sort_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 {
 	return (path->pathkeys != NIL && linitial_node(PathKey, path->pathkeys) == ranges->key) ||
-		refuse(ranges, "another sort stands between, which begins with another column");
+		refuse(ranges, "another sort in between begins with another column");
 }
 
 /* --- SubqueryScan --- */

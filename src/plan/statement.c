@@ -78,12 +78,12 @@ const char *
 gpusort_statement_why_alone(void)
 {
 	if (!current.rescannable)
-		return "the query does not give the same rows when it is read again";
+		return "reading the input again might give other rows";
 	if (current.scrollable)
 		return "the cursor can scroll";
 	if (!gpusort_parallel_output)
 		return "gpusort.parallel_output is off";
-	return current.one_reader ? "its rows are a cursor's, or an INSERT's" : NULL;
+	return current.one_reader ? "its rows go to a cursor or an INSERT" : NULL;
 }
 
 /* Returns true if processes that share rows may hand over what they make of them. */

@@ -117,9 +117,9 @@ wake_supervisor(const GpuSortService *service)
 		(service->started != 0 && !TimestampDifferenceExceeds(service->started, now, REGISTER_RETRY_MS)))
 		return NULL;
 	if (gpusort_shared_is_private())
-		return "there is no shared memory for gpusort";
+		return "gpusort has no shared memory";
 	if (leave_alone)
-		return "this session has loaded gpusort by a function call, which starts no sort service";
+		return "gpusort was loaded by a function call in this session, which starts no sort service";
 	if (!gpusort_allowed)
 		return "gpusort.allowed is off";
 	if (!IsUnderPostmaster)

@@ -131,8 +131,8 @@ start_service(void)
 	if (process == NULL)
 	{
 		ereport(failure_level(NULL),
-				(errmsg("gpusort has %d sort services that have not ended and starts no more", GPUSORT_PROCESSES),
-				 errhint("Look for a driver or a file system that hangs; restart the machine.")));
+				(errmsg("%d sort services have not ended; gpusort starts no more", GPUSORT_PROCESSES),
+				 errhint("A driver or a file system probably hangs. Restart the machine.")));
 		schedule_start(false);
 		return;
 	}
@@ -141,7 +141,7 @@ start_service(void)
 		ereport(failure_level(NULL),
 				(errcode_for_file_access(),
 				 errmsg("gpusort could not start the sort service \"%s\": %m", process->arguments.text[0]),
-				 errhint("Install gpusort completely, or set gpusort.enable = off.")));
+				 errhint("Install gpusortd beside the module, or set gpusort.enable = off.")));
 		gpusort_shared_set_report("%s cannot be started", process->arguments.text[0]);
 		schedule_start(false);
 		return;
@@ -173,8 +173,8 @@ log_end(const GpuSortServiceProcess *process, int pid)
 	ereport(failure_level(process),
 			(errmsg("sort service (PID %d) %s", pid, how),
 			 errdetail("It is started again; %s.",
-					   WIFSIGNALED(status) ? "sorts that it held fall back to PostgreSQL's or fail"
-										   : "until then PostgreSQL sorts by itself")));
+					   WIFSIGNALED(status) ? "sorts that it was doing continue in PostgreSQL or fail"
+										   : "until then PostgreSQL sorts")));
 }
 
 /* What is to be done after a service has ended. */
@@ -221,7 +221,7 @@ leave_behind(GpuSortServiceProcess *process)
 	gpusort_process_close(process);
 	ereport(LOG,
 			(errmsg("sort service (PID %d) was killed and does not end: it is left behind", (int) process->pid),
-			 errdetail("It hangs in the kernel, in a driver say; its memory stays in use until it ends.")));
+			 errdetail("It hangs in the kernel, perhaps in a driver. Its memory stays in use until it ends.")));
 	if (process != current)
 		return;
 	start_failed = process->ready == 0;
@@ -253,16 +253,16 @@ apply_settings(void)
 	else if (gpusort_processes_beside(current) < MOST_LEAVING)
 	{
 		ereport(LOG,
-				(errmsg("gpusort's settings changed: another sort service takes over"),
-				 errdetail("The one that runs ends after its last sort.")));
+				(errmsg("gpusort's settings have changed; a new sort service takes over"),
+				 errdetail("The old one ends after its last sort.")));
 		change_waits = device_missed = false;
 		replace_service();
 	}
 	else if (!change_waits)
 	{
 		ereport(LOG,
-				(errmsg("gpusort's settings changed, but %d sort services have not ended yet", gpusort_processes_beside(current)),
-				 errdetail("The change is applied when one of them has.")));
+				(errmsg("gpusort's settings have changed, but %d sort services have not ended yet", gpusort_processes_beside(current)),
+				 errdetail("The change takes effect when one of them ends.")));
 		change_waits = true;
 	}
 }
@@ -276,8 +276,8 @@ check_engine(void)
 	if (gpusort_engine == GPUSORT_ENGINE_CUDA && service.state == GPUSORT_SERVICE_READY && service.devices == 0)
 		ereport(WARNING,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("gpusort.engine is cuda and the service has no CUDA device: PostgreSQL sorts"),
-				 errhint("With \"auto\" the host's cores sort where there is no device.")));
+				 errmsg("gpusort.engine is cuda, but the service has no CUDA device; PostgreSQL sorts"),
+				 errhint("With \"auto\" the CPU cores sort if there is no device.")));
 }
 
 /* Notes what the service said of itself, and tells the backends. */
@@ -368,7 +368,7 @@ watch_start(GpuSortServiceProcess *process)
 		ereport(failure_level(process),
 				(errmsg("sort service (PID %d) was killed: it was not ready after %d seconds",
 						(int) process->pid, (int) (waited / 1000)),
-				 errdetail("It is started again; until then PostgreSQL sorts by itself.")));
+				 errdetail("It is started again; until then PostgreSQL sorts.")));
 		kill_service(process);
 	}
 	else if (waited >= LATE_MS && !process->told_late && process == current)
@@ -376,7 +376,7 @@ watch_start(GpuSortServiceProcess *process)
 		process->told_late = true;
 		ereport(failures == 0 ? LOG : DEBUG1,
 				(errmsg("sort service (PID %d) is not ready after %d seconds", (int) process->pid, LATE_MS / 1000),
-				 errdetail("Until it is, PostgreSQL sorts by itself.")));
+				 errdetail("Until it is ready, PostgreSQL sorts.")));
 	}
 }
 
@@ -399,7 +399,7 @@ beat(void)
 			continue;
 		ereport(failure_level(process),
 				(errmsg("sort service (PID %d) does not answer: it was killed", (int) process->pid),
-				 errdetail("It is started again; sorts that it held fall back to PostgreSQL's or fail.")));
+				 errdetail("It is started again; sorts that it was doing continue in PostgreSQL or fail.")));
 		kill_service(process);
 	}
 }

@@ -35,6 +35,6 @@ int
 gpusort_error_rows(GpuSortError *error)
 {
 	error->reason = GPUSORT_REASON_TOO_MANY_ROWS;
-	snprintf(error->text, sizeof(error->text), "a sort takes %llu rows at most", (unsigned long long) GPUSORT_MAX_ROWS);
+	snprintf(error->text, sizeof(error->text), "a sort takes at most %llu rows", (unsigned long long) GPUSORT_MAX_ROWS);
 	return -1;
 }

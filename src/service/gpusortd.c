@@ -343,7 +343,7 @@ start(void)
 	sessions.host_memory =
 		gpusort_host_memory_create(gpusort_machine_memory_limit(gpusort_machine(), options->host_memory));
 	if (sessions.host_memory == NULL)
-		start_failed("could not make the account of the host's memory");
+		start_failed("could not set up the accounting of the host's memory");
 	engines.host_memory = sessions.host_memory;
 	engines.pool = gpusort_pool_start(sessions.pool);
 	engines.pool_bytes = gpusort_pool_chunks(sessions.pool) * GPUSORT_CHUNK_BYTES;
@@ -381,7 +381,7 @@ accept_clients(void)
 
 		if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid())
 		{
-			gpusort_log_peer("process %d of user %d may not use the sort service, closed",
+			gpusort_log_peer("process %d of user %d may not use the sort service; closed",
 							 (int) peer.pid, (int) peer.uid);
 			close(client);
 		}
@@ -396,7 +396,7 @@ accept_clients(void)
 		if (client >= 0)
 			close(client);
 		spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		gpusort_log_peer("too many connections, one was turned away");
+		gpusort_log_peer("too many connections, one was rejected");
 	}
 }
 
@@ -419,7 +419,7 @@ read_control(void)
 			 message.version == GPUSORT_PROTOCOL_VERSION && message.type == GPUSORT_MSG_PING)
 		gpusort_log_pong(&message);
 	else if (supervised)
-		gpusort_log(true, "the supervisor sent what is no message for the sort service, ignored");
+		gpusort_log(true, "ignored an unknown message from the supervisor");
 	return true;
 }
 
@@ -497,7 +497,7 @@ check_engines(void)
 	if (gpusort_watchdog_look(&sessions))
 	{
 		gpusort_sessions_fail(&sessions, GPUSORT_REASON_DEVICE,
-							  "an engine call does not return, the sort service restarts");
+							  "an engine call does not return; the sort service restarts");
 		close(listener);
 		gpusort_sessions_close(&sessions);
 		leave_thread(EXIT_ENGINE_HUNG);
@@ -505,8 +505,8 @@ check_engines(void)
 	if (verdict == GPUSORT_DEVICE_LOST || (verdict == GPUSORT_DEVICE_DOUBTFUL && sessions.jobs == 0))
 	{
 		gpusort_sessions_fail(&sessions, GPUSORT_REASON_DEVICE,
-							  "the device has failed too often, the sort service restarts");
-		gpusort_log(true, "the device has failed too often, exiting for a fresh start");
+							  "the device has failed too often; the sort service restarts");
+		gpusort_log(true, "the device has failed too often; exiting to be restarted");
 		finish(EXIT_DEVICE_LOST);
 	}
 }

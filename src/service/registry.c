@@ -73,27 +73,27 @@ open_cuda(const GpuSortRegistryConfig *config)
 	}
 	if (access(path, F_OK) != 0)
 	{
-		gpusort_log(false, "no cuda engine, the host engine serves: %s is not installed", path);
+		gpusort_log(false, "no GPU engine, sorting on CPU cores: %s is not installed", path);
 		return;
 	}
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (library == NULL)
 	{
-		gpusort_log(false, "no cuda engine, the host engine serves: %s", dlerror());
+		gpusort_log(false, "no GPU engine, sorting on CPU cores: %s", dlerror());
 		return;
 	}
 	ops = dlsym(library, GPUSORT_CUDA_ENGINE_SYMBOL);
 	if (ops == NULL)
-		gpusort_log(true, "no cuda engine, the host engine serves: %s exports no %s", path,
+		gpusort_log(true, "no GPU engine, sorting on CPU cores: %s does not export %s", path,
 					GPUSORT_CUDA_ENGINE_SYMBOL);
 	else if (ops->abi != GPUSORT_ENGINE_ABI || ops->kind != GPUSORT_ENGINE_CUDA)
-		gpusort_log(true, "no cuda engine, the host engine serves: %s is of another version (%u, not %u)",
+		gpusort_log(true, "no GPU engine, sorting on CPU cores: %s is of another version (%u, not %u)",
 					path, ops->abi, GPUSORT_ENGINE_ABI);
 	else if (ops->build != gpusort_service_build)
-		gpusort_log(true, "no cuda engine, the host engine serves: %s is of another build (%016llx, not %016llx)", path,
+		gpusort_log(true, "no GPU engine, sorting on CPU cores: %s is of another build (%016llx, not %016llx)", path,
 					(unsigned long long) ops->build, (unsigned long long) gpusort_service_build);
 	else if (ops->open(&engine_config, &cuda.engine, &error) != 0)
-		gpusort_log(false, "no cuda engine, the host engine serves: %s", error.text);
+		gpusort_log(false, "no GPU engine, sorting on CPU cores: %s", error.text);
 	else
 		cuda.ops = ops;
 

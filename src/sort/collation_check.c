@@ -338,9 +338,9 @@ distrust(Oid collation)
 	ereport(LOG,
 			(errmsg("gpusort leaves sorts under collation \"%s\" to PostgreSQL until the server restarts",
 					name != NULL ? name : "?"),
-			 errdetail("The C library's strcoll orders two strings otherwise than "
-					   "the first level of their collation keys does."),
-			 errhint("Sorts that were running have been done by PostgreSQL. "
+			 errdetail("strcoll() and the collation keys of the C library "
+					   "disagree about the order of two strings."),
+			 errhint("PostgreSQL has done the sorts that were running. "
 					 "Please report the locale, and the version of the C library.")));
 }
 
@@ -357,8 +357,8 @@ distrust_family(Oid family)
 	name = getObjectDescription(&address, true);
 	ereport(LOG,
 			(errmsg("gpusort leaves sorts by %s to PostgreSQL until the server restarts", name != NULL ? name : "?"),
-			 errdetail("Its comparator orders two values otherwise than the abbreviated keys that it makes of them do."),
-			 errhint("Sorts that were running have been done by PostgreSQL. "
+			 errdetail("Its comparator and its abbreviated keys disagree about the order of two values."),
+			 errhint("PostgreSQL has done the sorts that were running. "
 					 "Please report it to the authors of the type's extension.")));
 }
 
@@ -372,13 +372,13 @@ note_inversion(GpuSortCollationCheck *check, GpuSortFailure *failure)
 	if (OidIsValid(column->abbreviated_by))
 	{
 		(void) gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
-								   "rows whose order is the keys' are not in that of the comparator, in sort key %d",
+								   "rows in the order of their keys are not in the comparator's order, in sort key %d",
 								   check->different + 1);
 		distrust_family(column->abbreviated_by);
 		return false;
 	}
 	(void) gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
-							   "rows whose order is the keys' are not in the C library's, in sort key %d", check->different + 1);
+							   "rows in the order of their keys are not in the C library's order, in sort key %d", check->different + 1);
 	foreach(cell, column->libc_collations)
 		distrust(lfirst_oid(cell));
 	return false;
@@ -552,12 +552,12 @@ gpusort_collation_check_allows(const GpuSortKeys *keys, GpuSortFailure *failure)
 		{
 			if (gpusort_shared_distrusts(CollationRelationId, lfirst_oid(cell)))
 				return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
-										   "the collation of sort key %d was found to order strings otherwise than their keys", i + 1);
+										   "a check found that the collation of sort key %d does not order strings as their keys do", i + 1);
 		}
 		if (OidIsValid(keys->columns[i].abbreviated_by) &&
 			gpusort_shared_distrusts(OperatorFamilyRelationId, keys->columns[i].abbreviated_by))
 			return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
-									   "the operator class of sort key %d was found to order values otherwise than their abbreviated keys", i + 1);
+									   "a check found that the operator class of sort key %d does not order values as their abbreviated keys do", i + 1);
 	}
 	return true;
 }

@@ -70,7 +70,7 @@ gpusort_fallback_feed(GpuSortState *sort)
 void
 gpusort_fallback_few(GpuSortState *sort)
 {
-	(void) gpusort_failure_set(&sort->reason, GPUSORT_REASON_FEW_ROWS, "there are fewer than gpusort.min_rows");
+	(void) gpusort_failure_set(&sort->reason, GPUSORT_REASON_FEW_ROWS, "there are fewer rows than gpusort.min_rows");
 	gpusort_stats_count_small_sort();
 	if (gpusort_log_decisions && !sort->few_logged)
 		ereport(LOG,
@@ -99,15 +99,15 @@ gpusort_sort_report_lost(bool emitted, const GpuSortFailure *failure)
 	if (failure->reason == GPUSORT_REASON_VERIFY)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("gpusort got other rows back than it put: %s", failure->text),
+				 errmsg("the sort service returned other rows than it was given: %s", failure->text),
 				 errdetail("Reason: %s.", gpusort_reason_name(failure->reason)),
-				 errhint("%s. Run the query again, with gpusort.enable = off if it recurs: a device or the machine may be faulty.",
+				 errhint("%s. Run the query again. If it recurs, set gpusort.enable = off; a device or the machine may be faulty.",
 						 why)));
 	ereport(ERROR,
 			(errcode(ERRCODE_SYSTEM_ERROR),
-			 errmsg("gpusort lost the rows of a running sort: %s", failure->text),
+			 errmsg("the sort service lost the rows of a running sort: %s", failure->text),
 			 errdetail("Reason: %s.", gpusort_reason_name(failure->reason)),
-			 errhint("%s. Run the query again, with gpusort.enable = off if it recurs.", why)));
+			 errhint("%s. Run the query again. If it recurs, set gpusort.enable = off and report it.", why)));
 }
 
 /*

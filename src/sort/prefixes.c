@@ -471,6 +471,6 @@ gpusort_prefixes_too_many_ties(const GpuSortKeys *keys, const GpuSortPrefix *pre
 		return false;
 	return !gpusort_failure_set(failure, GPUSORT_REASON_TIES,
 								OidIsValid(keys->columns[0].abbreviated_by)
-									? "the abbreviated keys tell too few of the values apart"
-									: "the first level of the collation tells too few of the strings apart");
+									? "too many values have equal abbreviated keys"
+									: "too many strings are equal but for case, accents and punctuation");
 }

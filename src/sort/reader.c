@@ -197,7 +197,7 @@ verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uin
 	uint32 w;
 
 	if (length - bytes_min > room - bytes_min || length % MAXIMUM_ALIGNOF != 0)
-		return "has a length that cannot be";
+		return "has an impossible length";
 	if (gpusort_tail_check(row, end, verified->seed) != end->check)
 		return "has a wrong check sum";
 	own_length = end->own & GPUSORT_TAIL_LENGTH_MASK;
@@ -205,7 +205,7 @@ verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uin
 	if (MAXALIGN(own_length) + tail != length)
 		return "has a wrong length";
 	if ((flags ^ own_flags) & GPUSORT_ROW_OVERFLOW)
-		return "has flags that it was not put with";
+		return "has other flags than it was given";
 
 	w = deciding_word(verified->key, key, key_words);
 	if (verified->key[w] > key[w])
@@ -215,9 +215,9 @@ verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uin
 		bool ties = verified->key[w] == key[w] && (verified->flags & GPUSORT_ROW_KEY_TRUNCATED);
 
 		if (ties && !(verified->flags & GPUSORT_ROW_TIE_NEXT))
-			return "ties with the one before, which is not marked so";
+			return "ties with the row before, but is not marked as a tie";
 		if (!ties && (verified->flags & GPUSORT_ROW_TIE_NEXT))
-			return "does not tie with the one before, which is marked so";
+			return "does not tie with the row before, but is marked as a tie";
 	}
 
 	verified->key = key;
@@ -354,7 +354,7 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 		}
 		if (!reader->expected.parallel && reader->expected.verified && reader->expected.all && reader->expected.first == 0 &&
 			reader->verified.sum != reader->expected.sum)
-			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came are not those that were put");
+			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came back are not those that were sent");
 		return false;
 	}
 
@@ -401,13 +401,13 @@ gpusort_reader_row(GpuSortReader *reader)
 	length = gpusort_row_length(row);
 	flags = gpusort_row_flags(row);
 	if (length < GPUSORT_ROW_BYTES_MIN || length > reader->verified_end - row)
-		why = "has a length that cannot be";
+		why = "has an impossible length";
 	else if ((flags & ~reader->expected.flags) != 0)
 		why = "has flags that cannot be";
 	else if ((flags & GPUSORT_ROW_TIE_NEXT) && reader->last && reader->left == 1)
-		why = "is the last, and marked as a tie with the next";
+		why = "is the last, but is marked as a tie with the next";
 	else if ((flags & GPUSORT_ROW_OVERFLOW) && length != GPUSORT_OVERFLOW_ROW_BYTES)
-		why = "stands for a long row, and has a wrong length";
+		why = "is the reference to a long row, and has a wrong length";
 	if (unlikely(why != NULL))
 	{
 		(void) refuse_row(reader, 0, why);
@@ -490,7 +490,7 @@ gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *
 												 " in " UINT64_FORMAT,
 								   whole->rows, whole->bytes, expected->rows, expected->bytes);
 	if (expected->verified && expected->all && whole->sum != expected->sum)
-		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came are not those that were put");
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came back are not those that were sent");
 	return true;
 }
 

@@ -13,6 +13,6 @@ gpusort_row_report_damaged(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("gpusort got a row back damaged"),
-			 errhint("Run the query again, with gpusort.verify_rows = on, or gpusort.enable = off if it recurs.")));
+			 errmsg("the sort service returned a damaged row"),
+			 errhint("Run the query again. If it recurs, set gpusort.enable = off and report it.")));
 }

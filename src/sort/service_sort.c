@@ -233,7 +233,7 @@ expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, Gp
 								   outcome->rows_in, put->rows, outcome->rows, wanted);
 	if (expected->all ? outcome->bytes != put->bytes : outcome->bytes > put->bytes)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
-								   "the sort service got rows of " UINT64_FORMAT " bytes and has " UINT64_FORMAT,
+								   "the sort service was sent " UINT64_FORMAT " bytes of rows and has " UINT64_FORMAT,
 								   put->bytes, outcome->bytes);
 	return true;
 }

@@ -93,7 +93,7 @@ gpusort_show_devices(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	if (!gpusort_client_devices(put_device, fcinfo->resultinfo, &failure))
 		ereport(WARNING,
-				(errmsg("gpusort has no sort service to ask: %s", failure.text)));
+				(errmsg("the sort service cannot be asked: %s", failure.text)));
 	return (Datum) 0;
 }
 
@@ -104,7 +104,7 @@ require_shared(void)
 	if (gpusort_shared_is_private())
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("there is no shared memory for gpusort"),
+				 errmsg("gpusort has no shared memory"),
 				 errhint("Add gpusort to shared_preload_libraries.")));
 }
 

@@ -37,7 +37,7 @@ BEGIN
 END $$;
 SELECT reasons.flips('few rows', 'SELECT * FROM reasons.r ORDER BY k', 'not used: 60000 rows are fewer than gpusort.min_rows',
 				'SET gpusort.min_rows = 60001', 'SET gpusort.min_rows = 60000');
-SELECT reasons.flips('the cost', 'SELECT * FROM reasons.r ORDER BY k', 'not used: it would take [0-9.]+ ms, PostgreSQL''s sort [0-9.]+ ms \(of the sort alone; it is used where 1\.2 times its time and [0-9.]+ ms are less\)',
+SELECT reasons.flips('the cost', 'SELECT * FROM reasons.r ORDER BY k', 'not used: the sort alone would take [0-9.]+ ms, PostgreSQL''s [0-9.]+ ms; gpusort has to be 1\.2 times as fast and to save [0-9.]+ ms',
 				'SET gpusort.setup_cost = 1e6', 'RESET gpusort.setup_cost');
 SELECT reasons.flips('the key', 'SELECT * FROM reasons.r ORDER BY ' || 'o', 'not used: sort key 1 is of type oidvector, which has no key encoding',
 				'SET gpusort.min_rows = 2000', 'ALTER TABLE reasons.r ALTER o TYPE int USING id; ANALYZE reasons.r');
@@ -55,7 +55,7 @@ DROP OPERATOR FAMILY reasons.backwards USING btree;
 -- The margin is the one that decides: by the numbers that are told.
 CREATE FUNCTION reasons.margin(query text, OUT ours float8, OUT native float8, OUT factor float8, OUT gain float8) LANGUAGE sql AS $$
 	SELECT m[1]::float8, m[2]::float8, m[3]::float8, m[4]::float8
-	FROM regexp_match(reasons.explained(query), 'it would take ([0-9.]+) ms, PostgreSQL''s sort ([0-9.]+) ms \(of the sort alone; it is used where ([0-9.]+) times its time and ([0-9.]+) ms are less') m $$;
+	FROM regexp_match(reasons.explained(query), 'the sort alone would take ([0-9.]+) ms, PostgreSQL''s ([0-9.]+) ms; gpusort has to be ([0-9.]+) times as fast and to save ([0-9.]+) ms') m $$;
 CREATE FUNCTION reasons.margins(query text) RETURNS SETOF bool LANGUAGE plpgsql AS $$
 DECLARE
 	m record;
@@ -81,22 +81,22 @@ SET gpusort.min_rows = 2000;
 
 -- what one process does: floats depend on the order in which they are added
 SET gpusort.force = on;
-SELECT ok(reasons.explained('SELECT sum(f) OVER (ORDER BY k) FROM reasons.r') ~ 'GpuSort: one process does this: the sort does not begin with a column of a window''s PARTITION BY, and sum\(double precision\) has to see all rows of a partition in one process, in their order: what comes of floats depends on it', 'a sum of floats');
+SELECT ok(reasons.explained('SELECT sum(f) OVER (ORDER BY k) FROM reasons.r') ~ 'GpuSort: only one process does this: the sort does not begin with a column of the window''s PARTITION BY, and sum\(double precision\) needs all rows of a partition in order, in one process; the result for floats depends on the order', 'a sum of floats');
 SELECT ok(reasons.explained('SELECT sum(id) OVER (ORDER BY k) FROM reasons.r') !~ 'GpuSort: ', 'not one of integers');
 SELECT ok(reasons.explained('SELECT sum(f) OVER (PARTITION BY k) FROM reasons.r') !~ 'GpuSort: ', 'nor one of floats with PARTITION BY');
-SELECT ok(reasons.explained('SELECT row_number() OVER w, sum(id) OVER w, array_agg(id) OVER w FROM reasons.r WINDOW w AS (ORDER BY k)') ~ 'and array_agg\(anynonarray\) has to see all rows of a partition in one process, in their order\n', 'the function that needs it is told, of several');
+SELECT ok(reasons.explained('SELECT row_number() OVER w, sum(id) OVER w, array_agg(id) OVER w FROM reasons.r WINDOW w AS (ORDER BY k)') ~ 'and array_agg\(anynonarray\) needs all rows of a partition in order, in one process\n', 'the function that needs it is told, of several');
 -- what else has one process do it, and all where it does not
 CREATE FUNCTION reasons.f(bigint) RETURNS bigint LANGUAGE plpgsql PARALLEL RESTRICTED AS 'BEGIN RETURN $1; END';
-SELECT reasons.flips('a function', 'SELECT reasons.f(sum(id) OVER (PARTITION BY k)) FROM reasons.r', 'one process does this: f\(\) is not parallel safe',
+SELECT reasons.flips('a function', 'SELECT reasons.f(sum(id) OVER (PARTITION BY k)) FROM reasons.r', 'only one process does this: f\(\) is not parallel safe',
 				'SELECT 1', 'ALTER FUNCTION reasons.f PARALLEL SAFE IMMUTABLE');
-SELECT reasons.flips('the setting', 'SELECT sum(id) OVER (PARTITION BY k) FROM reasons.r', 'one process does this: gpusort.parallel_output is off',
+SELECT reasons.flips('the setting', 'SELECT sum(id) OVER (PARTITION BY k) FROM reasons.r', 'only one process does this: gpusort.parallel_output is off',
 				'SET gpusort.parallel_output = off', 'RESET gpusort.parallel_output');
-SELECT reasons.flips('a LIMIT', 'SELECT sum(id) OVER (ORDER BY k ROWS UNBOUNDED PRECEDING) FROM reasons.r LIMIT 5', 'one process does this: a LIMIT may want its first rows alone, and all would be read before',
+SELECT reasons.flips('a LIMIT', 'SELECT sum(id) OVER (ORDER BY k ROWS UNBOUNDED PRECEDING) FROM reasons.r LIMIT 5', 'only one process does this: a LIMIT may need only the first rows, and all would be read',
 				'SET gpusort.force = off', 'SET gpusort.force = on');
-SELECT reasons.flips('rows passed on', 'SELECT row_number() OVER (ORDER BY k), * FROM reasons.r', 'one process does this: several would take longer, for the rows that come of it have to be passed on',
+SELECT reasons.flips('rows passed on', 'SELECT row_number() OVER (ORDER BY k), * FROM reasons.r', 'only one process does this: several processes would take longer, because they have to pass the result on',
 				'SET gpusort.force = off', 'SET gpusort.force = on');
-SELECT ok(reasons.explained('SELECT k, sum(id) OVER (PARTITION BY k) FROM reasons.r WHERE id > (SELECT random() * 5)') ~ 'GpuSort: one process does this: the query does not give the same rows when it is read again', 'rows that change');
-SELECT ok(reasons.explained('SELECT array_agg(id) FROM (SELECT * FROM reasons.r ORDER BY k OFFSET 0) s') ~ 'GpuSort: one process does this: an aggregate without GROUP BY, or by hashing, needs all rows in one process', 'an aggregate of all rows');
+SELECT ok(reasons.explained('SELECT k, sum(id) OVER (PARTITION BY k) FROM reasons.r WHERE id > (SELECT random() * 5)') ~ 'GpuSort: only one process does this: reading the input again might give other rows', 'rows that change');
+SELECT ok(reasons.explained('SELECT array_agg(id) FROM (SELECT * FROM reasons.r ORDER BY k OFFSET 0) s') ~ 'GpuSort: only one process does this: an aggregate that hashes, or has no GROUP BY, needs all rows in one process', 'an aggregate of all rows');
 RESET gpusort.force;
 SET max_parallel_workers_per_gather = 0;
 
@@ -112,7 +112,7 @@ SELECT is((SELECT array_agg(line ORDER BY n) FROM gpusort_explain('SELECT * FROM
 		  ARRAY['  Sort Key: r.m', '  GpuSort: not used: 5 rows are fewer than gpusort.min_rows'], 'a reason is below its node''s properties');
 SELECT is((SELECT count(*) FROM reasons.r), 60000::bigint, 'nothing was run');
 SELECT throws_ok(format('SELECT gpusort_explain(%L)', query), code, message, 'not ' || query)
-FROM (VALUES ('VACUUM reasons.r', '0A000', 'gpusort_explain() does not explain VACUUM'), ('SELECT 1; DROP TABLE reasons.r', '42601', 'gpusort_explain() explains one statement, and was given 2'), ('', '42601', 'gpusort_explain() explains one statement, and was given 0'),
+FROM (VALUES ('VACUUM reasons.r', '0A000', 'gpusort_explain() does not explain VACUUM'), ('SELECT 1; DROP TABLE reasons.r', '42601', 'gpusort_explain() takes one statement, not 2'), ('', '42601', 'gpusort_explain() takes one statement, not 0'),
 			 ('EXPLAIN SELECT 1', '0A000', 'gpusort_explain() does not explain EXPLAIN'), ('SELECT * FROM gs.no_such', '42P01', 'relation "gs.no_such" does not exist')) q (query, code, message);
 SELECT ok(reasons.explained('SELECT * FROM reasons.r WHERE id > $1 ORDER BY k') ~ 'Custom Scan \(GpuSort\)', 'with a parameter');
 CREATE ROLE gs_reader;

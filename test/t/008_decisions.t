@@ -51,37 +51,37 @@ refused('SELECT relname FROM pg_catalog.pg_class JOIN small ON id = relpages ORD
 	'sort key 1 is of type oidvector', 'but of a table beside one of them',
 	'SET gpusort.force = on');
 refused('SELECT * FROM t ORDER BY k LIMIT 10',
-	'it would take [0-9.]+ ms, PostgreSQL.s sort [0-9.]+ ms for the rows that LIMIT asks', 'a small LIMIT',
+	'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms for the rows that LIMIT asks', 'a small LIMIT',
 	$by_row);
 refused('SELECT * FROM t ORDER BY k LIMIT 10',
-	'it would take [0-9.]+ ms, PostgreSQL.s sort [0-9.]+ ms for the rows that LIMIT asks', 'the same in parallel',
+	'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms for the rows that LIMIT asks', 'the same in parallel',
 	$by_row, @parallel);
 is(decision('SELECT * FROM t ORDER BY k LIMIT 10'), '', 'a small LIMIT where rows come by the page');
 is(decision('SELECT * FROM t ORDER BY k LIMIT (SELECT 5)'), '',
 	'a LIMIT that is not known yet is thought to be a tenth of the rows');
 refused('SELECT * FROM t ORDER BY k LIMIT (SELECT 5)',
-	'it would take [0-9.]+ ms, PostgreSQL.s sort [0-9.]+ ms for the rows that LIMIT asks', 'it is compared by cost',
+	'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms for the rows that LIMIT asks', 'it is compared by cost',
 	'SET gpusort.setup_cost = 1e9');
 is(decision('SELECT * FROM t ORDER BY k OFFSET 50000 LIMIT 10'), '', 'nor a LIMIT behind a large OFFSET');
 refused('SELECT * FROM t ORDER BY k OFFSET 5 LIMIT 10',
-	'it would take [0-9.]+ ms, PostgreSQL.s sort [0-9.]+ ms for the rows that LIMIT asks', 'with OFFSET',
+	'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms for the rows that LIMIT asks', 'with OFFSET',
 	$by_row);
 refused('SELECT * FROM (SELECT * FROM t ORDER BY k LIMIT 10) s WHERE id > 5',
-	'it would take [0-9.]+ ms, PostgreSQL.s sort [0-9.]+ ms for the rows that LIMIT asks', 'in a subquery',
+	'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms for the rows that LIMIT asks', 'in a subquery',
 	$by_row);
 refused('SELECT * FROM small ORDER BY k LIMIT 400', '500 rows are fewer', 'few rows, of which most are asked for');
 refused('SELECT * FROM t ORDER BY j LIMIT 90000', 'sort key 1', 'a type, with LIMIT');
 refused('SELECT * FROM t ORDER BY k LIMIT 90000',
-	'it would take [0-9.]+ ms, PostgreSQL.s sort [0-9.]+ ms for the rows that LIMIT asks', 'the cost, with LIMIT',
+	'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms for the rows that LIMIT asks', 'the cost, with LIMIT',
 	'SET gpusort.setup_cost = 1e9');
-refused('SELECT * FROM t ORDER BY k', 'it would take [0-9.]+ ms, PostgreSQL.s sort [0-9.]+ ms', 'the cost',
+refused('SELECT * FROM t ORDER BY k', 'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms', 'the cost',
 	'SET gpusort.setup_cost = 1e9');
-refused('SELECT * FROM t ORDER BY k', 'it would take [0-9.]+ ms, PostgreSQL.s sort [0-9.]+ ms', 'the same in parallel',
+refused('SELECT * FROM t ORDER BY k', 'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms', 'the same in parallel',
 	'SET gpusort.setup_cost = 1e9', @parallel);
 refused('SELECT * FROM small ORDER BY k', '[0-9]+ rows are fewer', 'few rows in parallel', @parallel);
-refused('SELECT DISTINCT ON (k) * FROM t', 'it would take [0-9.]+ ms, PostgreSQL', 'DISTINCT ON',
+refused('SELECT DISTINCT ON (k) * FROM t', 'the sort alone would take [0-9.]+ ms, PostgreSQL', 'DISTINCT ON',
 	'SET gpusort.setup_cost = 1e9');
-refused('SELECT *, rank() OVER (ORDER BY k) FROM t ORDER BY k', 'it would take [0-9.]+ ms, PostgreSQL',
+refused('SELECT *, rank() OVER (ORDER BY k) FROM t ORDER BY k', 'the sort alone would take [0-9.]+ ms, PostgreSQL',
 	'a window in the order of the query', 'SET gpusort.setup_cost = 1e9');
 is(scalar(split /\n/, decision('SELECT * FROM t a JOIN t b USING (k)', 'SET gpusort.setup_cost = 1e9',
 	'SET enable_hashjoin = off', 'SET enable_nestloop = off', 'SET enable_material = off')), 2,
@@ -110,7 +110,7 @@ sub alone
 	like(decision($query, 'SET gpusort.force = on', 'SET gpusort.setup_cost = 0', 'SET gpusort.row_cost = 0',
 		'SET enable_hashagg = off', 'SET enable_hashjoin = off', 'SET enable_nestloop = off', @parallel,
 		'SET parallel_tuple_cost = 1'),
-		 $reason eq '' ? qr/\A\z/ : qr/\A[^\n]*gpusort: one process does what is above a sort: $reason[^\n]*\z/, $name);
+		 $reason eq '' ? qr/\A\z/ : qr/\A[^\n]*gpusort: only one process does the work above a sort: $reason[^\n]*\z/, $name);
 }
 $node->safe_psql('postgres',
 	q{CREATE FUNCTION restricted(bigint) RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL RESTRICTED }

@@ -27,7 +27,7 @@ ok($_->begin, "$_->{name}: the last chunk is not sent") for @silent;
 for my $silent (@silent)
 {
 	is($silent->outcome, '58000', 'a query whose last rows do not come ends by itself');
-	like($silent->{node}->log_text, qr/the sort service owes an answer for \d+ seconds/, 'as the log tells');
+	like($silent->{node}->log_text, qr/the sort service has not answered for \d+ seconds/, 'as the log tells');
 	is($silent->sorts, 'right', 'and the next one sorts');
 }
 like($_->{node}->safe_psql('postgres', q{SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) }

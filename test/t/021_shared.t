@@ -94,11 +94,11 @@ SKIP:
 	for my $view ('gpusort_stats', 'gpusort_jobs', 'gpusort_service', 'gpusort_stats_reset()')
 	{
 		$session->send("SELECT * FROM $view");
-		like(($session->result)[1], qr/ERROR:.*there is no shared memory for gpusort.*HINT:.*shared_preload_libraries/s,
+		like(($session->result)[1], qr/ERROR:.*gpusort has no shared memory.*HINT:.*shared_preload_libraries/s,
 			"$view says so");
 	}
 	$session->send('SELECT * FROM gpusort_devices');
-	like(($session->result)[1], qr/WARNING:.*there is no shared memory for gpusort/, 'gpusort_devices too');
+	like(($session->result)[1], qr/WARNING:.*gpusort has no shared memory/, 'gpusort_devices too');
 	is(scalar $node->services + scalar $node->supervisors, 0, 'no service starts');
 	$_->close for $hog, $session;
 }

@@ -52,7 +52,7 @@ for my $i (1 .. 5)
 	$node->safe_psql('postgres', "ALTER SYSTEM SET gpusort.staging_memory = '" . (72 + 4 * $i) . "MB'");
 	$node->reload;
 	$i <= 4 ? ok(wait_until(sub { $node->services == $before + 1 && $node->method eq 'radix' }), "change $i is applied")
-		: ok(wait_until(sub { $node->log_lines(qr/settings changed, but 4 sort services/) }), "change $i waits");
+		: ok(wait_until(sub { $node->log_lines(qr/settings have changed, but 4 sort services/) }), "change $i waits");
 }
 is($node->method, 'radix', 'sorts go on');
 is(scalar $node->services, 5, 'as they did');
@@ -65,7 +65,7 @@ $_->run('COMMIT') for @cursors;
 ok(wait_until(sub { scalar $node->services == 1 }), 'one service is left');
 is($node->method, 'radix', 'and sorts');
 $_->close for @cursors;
-is(scalar $node->log_lines(qr/settings changed, but/), 1, 'the log tells once that a change waits');
+is(scalar $node->log_lines(qr/settings have changed, but/), 1, 'the log tells once that a change waits');
 
 $session->close;
 $node->stop;

@@ -83,7 +83,7 @@ my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 SKIP:
 {
 	skip 'the engine for GPUs is installed', 1 if -e "$pkglibdir/gpusort_cuda.so";
-	like($node->log_text, qr/no cuda engine.* is not installed\n.*HINT:.*install the package gpusort-cuda/,
+	like($node->log_text, qr/no GPU engine.* is not installed\n.*HINT:.*install the package gpusort-cuda/,
 		'the log tells which package has the engine for GPUs');
 }
 $node->stop;

@@ -275,7 +275,7 @@ ok(wait_until(sub { !grep { $_ == $one } $shards[0]->services }), "a shard's ser
 $session->send('FETCH ALL FROM c');
 my ($out, $err) = $session->result;
 my @rows = split /\n/, $out;
-ok(@rows == 29990 || $err =~ /gpusort lost the rows of a running sort/, 'all rows, or an error that says so')
+ok(@rows == 29990 || $err =~ /the sort service lost the rows of a running sort/, 'all rows, or an error that says so')
 	or diag scalar(@rows), " rows, $err";
 $session->run('ROLLBACK');
 $one = $shards[0]->wait_service($one);

@@ -184,7 +184,7 @@ for my $settings ('', "$parallel;")
 	cmp_ok($flipped, '>', 10, 'bits are flipped');
 	$session->send('MOVE ALL IN c');
 	($out, $err) = $session->result;
-	like($err, qr/ERROR:  XX001: gpusort got other rows back/, 'no row comes of it, but an error');
+	like($err, qr/ERROR:  XX001: a sorted run was not read back as it was written/, 'no row comes of it, but an error');
 	like($err, qr/HINT:/, 'with a hint');
 	$session->run('ROLLBACK; RESET max_parallel_workers_per_gather');
 	nothing_left('flipped bits');

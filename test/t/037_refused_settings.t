@@ -109,7 +109,7 @@ is($node->safe_psql('postgres', 'SHOW gpusort.host_memory'), '32MB', 'and what w
 
 # Errors where somebody asks
 my (undef, undef, $err) = $node->psql('postgres', q{ALTER SYSTEM SET gpusort.devices = '1,2,1'});
-like($err, qr/DETAIL:.*Device 1 is in the list twice/, 'a device that is named twice');
+like($err, qr/DETAIL:.*Device 1 is listed twice/, 'a device that is named twice');
 (undef, undef, $err) = $node->psql('postgres', q{ALTER SYSTEM SET gpusort.devices = '1;2'});
 like($err, qr/DETAIL:.*from 0 to 63, separated by commas/, 'a list that is none');
 (undef, undef, $err) = $node->psql('postgres', q{ALTER ROLE postgres SET gpusort.allowed = 'nope'});

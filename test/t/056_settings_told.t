@@ -36,7 +36,7 @@ $node->wait_service;
 SKIP:
 {
 	skip 'there is a GPU', 4 if -e '/dev/nvidiactl';
-	my $no_device = qr/gpusort\.engine is cuda and the service has no CUDA device: PostgreSQL sorts/;
+	my $no_device = qr/gpusort\.engine is cuda, but the service has no CUDA device; PostgreSQL sorts/;
 	$node->safe_psql('postgres', 'SELECT count(*) FROM (SELECT i FROM generate_series(1, 10000) i ORDER BY i OFFSET 0) s');
 	like(complaint(q{SET gpusort.engine = 'cuda'}), qr/NOTICE:.*$no_device.*\n.*HINT: /, 'who sets the engine is told');
 	is(complaint(q{SET gpusort.engine = 'host'; SET gpusort.engine = 'auto'; SET client_min_messages = warning; }
@@ -64,7 +64,7 @@ for my $i (1 .. 2)
 	$session->run("DECLARE c$i CURSOR FOR SELECT * FROM t ORDER BY k; FETCH 10 FROM c$i");
 }
 my ($plan) = $session->run($explain);
-my $share = qr/other sorts of this session have all that one session gets of gpusort\.staging_memory/;
+my $share = qr/other sorts of this session use its whole share of gpusort\.staging_memory/;
 like($plan, qr/GpuSort: not used: $share/, 'not with two');
 my ($reasons) = $session->run(q{SELECT fallbacks FROM gpusort_stats});
 $session->run('SELECT count(*) FROM (SELECT * FROM t ORDER BY id OFFSET 0) s');

@@ -13,7 +13,7 @@ my @in_runs = (
 	conf => [ "gpusort.host_memory = '16MB'", "gpusort.device_memory = '16MB'", 'gpusort.log_decisions = on' ]);
 my ($stuck, $woken, $still) = GpuSortStuck->servers([ 'hang_read', @in_runs ],
 	[ 'skip_chunk', at => 5 ], [ 'stop_connect' ]);
-my $owes = qr/the sort service owes an answer for \d+ seconds/;
+my $owes = qr/the sort service has not answered for \d+ seconds/;
 
 # This one takes half a minute: it begins here, and ends below.
 ok($stuck->begin, 'a read of a run does not return');

@@ -54,7 +54,7 @@ for my $number (1 .. $builds)
 	$node->choose_fault(undef);
 	$count{ !$happened ? 'without a fault' : $error =~ /ERROR/ ? 'ended in an error' : 'ended well' }++;
 	push @bad, "$fault, $workers workers, $index: $error"
-		if $error =~ /ERROR/ && $error !~ /gpusort (?:got other rows back than it put|lost the rows)/;
+		if $error =~ /ERROR/ && $error !~ /the sort service (?:returned other rows than it was given|lost the rows)/;
 	if ($error !~ /ERROR/ && $node->psql('postgres', 'SELECT ' . sprintf($check, "'spoilt'"), stderr => \$error) != 0)
 	{
 		push @bad, "$fault, $workers workers, $index: $error";

@@ -369,7 +369,7 @@ if ($node->safe_psql('postgres', 'SHOW server_version_num') >= 170000)
 $wire->simple('SET gpusort.log_decisions = on');
 $wire->simple(by_ranges('id::unsafe AS u', 't'));
 $wire->simple('RESET gpusort.log_decisions');
-like($node->log_text, qr/one process forms the rows for the client: the output of column "u" is not known to be/,
+like($node->log_text, qr/only one process forms the rows for the client: the output of column "u" is not known to be/,
 	'the log tells why not');
 
 # --- errors and ends ------------------------------------------------------------------------------

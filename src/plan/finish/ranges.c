@@ -40,7 +40,7 @@ settle(GpuSortFinish *finish, CustomScan *output, const Plan *plan, GpuSortOutpu
 		info.partition_columns = ranges.partition_columns;
 	else
 	{
-		elog(GPUSORT_BROKEN_PLAN, "gpusort: rows below GpuSortOutput cannot be shared out");
+		elog(GPUSORT_BROKEN_PLAN, "gpusort: rows below GpuSortOutput cannot be divided into ranges");
 		ranges.sorts = NIL;
 	}
 	output->custom_private = gpusort_output_plan_pack(&info);
@@ -124,7 +124,7 @@ tell_of_sort(Plan **link, void *arg)
 		return;
 	gpusort_plan_unpack((CustomScan *) *link, &info);
 	if (info.why_alone == NULL && works(above->above))
-		info.why_alone = "the sort is in the finished plan alone, where no more is decided than who sorts";
+		info.why_alone = "the sort was found in the finished plan only, too late to plan for several processes";
 	if (info.why_alone != NULL)
 		gpusort_decide_alone(above->finish->decisions, above->above, info.why_alone);
 }

@@ -99,15 +99,15 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 		return true;
 	}
 	if (place->finish->decisions != NULL)
-		*why_not = psprintf("it would take %.2f ms, PostgreSQL's sort %.2f ms%s (of the sort alone; "
-							"it is used where %.1f times its time and %.2f ms are less)%s",
+		*why_not = psprintf("the sort alone would take %.2f ms, PostgreSQL's %.2f ms%s; "
+							"gpusort has to be %.1f times as fast and to save %.2f ms%s",
 							ours / 1e6, native / 1e6,
 							first >= 0 && first < rows && !time.verified ? " for the rows that LIMIT asks for" : "",
 							GPUSORT_MARGIN, gpusort_least_gain(true) / 1e6,
 							time.ties * rows <= ours / 2 ? ""
 								: admission.first == GPUSORT_ENCODE_ABBREVIATION
-								? ", as the abbreviated keys tell too few of the values apart"
-								: ", as the first level of the collation tells too few of the strings apart");
+								? "; too many values have equal abbreviated keys"
+								: "; too many strings are equal but for case, accents and punctuation");
 	return false;
 }
 
@@ -278,7 +278,7 @@ consider_sort(const GpuSortPlanPlace *place, Plan **link)
 	else if (place->in_ranges)
 		gpusort_decide_left(place->finish->decisions, &sort->plan, GPUSORT_WHY_SORTED_BY_RANGE);
 	else if (!gpusort_plan_passes_rows_on(&sort->plan))
-		gpusort_decide_left(place->finish->decisions, &sort->plan, "its columns are not those of the plan below it");
+		gpusort_decide_left(place->finish->decisions, &sort->plan, "its columns differ from those of the plan below it");
 	else if (!is_worth_it(place, sort, sort->plan.plan_rows, 1, &why_not))
 		gpusort_decide_refused(place->finish->decisions, &sort->plan,
 							   place->merge_why_not != NULL ? place->merge_why_not : why_not);
@@ -293,7 +293,7 @@ consider_others(const GpuSortPlanPlace *place, Plan *plan)
 	if (IsA(plan, IncrementalSort))
 		gpusort_decide_left(
 			place->finish->decisions, plan,
-			"the rows come in order by the first of its columns, and the rest is sorted in small parts");
+			"the rows are already in order by its first columns; an Incremental Sort sorts small parts");
 	else if (IsA(plan, Agg))
 	{
 		ListCell *cell;
@@ -302,7 +302,7 @@ consider_others(const GpuSortPlanPlace *place, Plan *plan)
 		{
 			if (outerPlan(lfirst(cell)) != NULL)
 				gpusort_decide_left(place->finish->decisions, plan,
-									"the second and further sorts of grouping sets are no plan nodes");
+									"the aggregate does the second and further sorts of grouping sets by itself");
 		}
 	}
 }

@@ -423,7 +423,7 @@ gpusort_with_exchanges(PlannerInfo *root, Path *path)
 		if (first_rows != NULL)
 			taken = first_rows;
 		else if (child != NULL && is_marked(path, i) && is_top(child))
-			note_alone(child, "a merge join goes back in it");
+			note_alone(child, "a merge join moves back in it");
 		else if (child != NULL)
 			taken = gpusort_with_exchanges(below, child);
 		if (taken == child)

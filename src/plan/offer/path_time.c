@@ -323,7 +323,7 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 		time.again = gpusort_window_again_time(&needs, time.rows);
 		shared = !estimate->limited || time.again == 0 || gpusort_force;
 		if (!shared)
-			gpusort_parts_note_alone(&time, "a LIMIT may want its first rows alone, and all would be read before");
+			gpusort_parts_note_alone(&time, "a LIMIT may need only the first rows, and all would be read");
 	}
 	time.goes_on |= path->winclause->partitionClause == NIL;
 	gpusort_parts_add(&time, gpusort_node_time(&shape), path->path.rows, shared, true);
@@ -337,11 +337,11 @@ why_not_together(const Path *path, const GpuSortParts *outer, const GpuSortParts
 	const bool parted = outer->range_key != NULL && inner->range_key != NULL;
 
 	if (IsA(path, SetOpPath))
-		return parted ? "the two sorts of a set operation do not begin with the same column"
-					  : "a set operation reads rows of something else than sorts with parallel ingest";
+		return parted ? "the two sorts of the set operation do not begin with the same column"
+					  : "one side of the set operation is not a GpuSort with parallel ingest";
 	return parted
-		? "the two sorts of a merge join do not begin with a merge clause's columns of types with the same keys"
-		: "a merge join reads rows of something else than sorts with parallel ingest";
+		? "the two sorts of the merge join do not begin with columns of a join clause that have the same key encoding"
+		: "one side of the merge join is not a GpuSort with parallel ingest";
 }
 
 /* A node over both sides' rows in order: in all processes, if it may, which takes the same keys of both. */
@@ -599,7 +599,7 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	sorted.before += sort.setup + sort.order * rows;
 	sorted.above = (sort.compare + sort.emit) * rows; /* those who read ranges compare what is in them */
 	if (why_alone == NULL && estimate->repeated && !gpusort_force)
-		why_alone = "a nested loop reads it for each row";
+		why_alone = "a nested loop reads it again for each row";
 	if (gathered && (why_alone == NULL || estimate->note) && key_columns > 0 &&
 		!is_gated(estimate->root, &path->custom.path))
 	{

@@ -67,7 +67,7 @@ gpusort_parts_total(const GpuSortParts *time)
 	by_ranges = in_ranges < time->above || gpusort_force;
 	note(time, by_ranges, false);
 	if (!by_ranges)
-		gpusort_parts_note_alone(time, "several would take longer, for the rows that come of it have to be passed on");
+		gpusort_parts_note_alone(time, "several processes would take longer, because they have to pass the result on");
 	return time->before + Min(time->above, in_ranges);
 }
 

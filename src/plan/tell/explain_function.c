@@ -60,12 +60,12 @@ analyze(const char *text)
 	if (list_length(parsed) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_SYNTAX_ERROR),
-				 errmsg("gpusort_explain() explains one statement, and was given %d", list_length(parsed))));
+				 errmsg("gpusort_explain() takes one statement, not %d", list_length(parsed))));
 	queries = pg_analyze_and_rewrite_varparams(linitial_node(RawStmt, parsed), text, &types, &ntypes, NULL);
 	if (list_length(queries) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("gpusort_explain() explains one statement, and rules make %d of this one",
+				 errmsg("gpusort_explain() takes one statement, and rules turn this one into %d",
 						list_length(queries))));
 	if (linitial_node(Query, queries)->commandType == CMD_UTILITY)
 		ereport(ERROR,

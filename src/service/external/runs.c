@@ -24,7 +24,7 @@ int
 gpusort_runs_damaged(GpuSortError *error)
 {
 	*error = (GpuSortError){.reason = GPUSORT_REASON_STORAGE,
-							.text = "a run of sorted rows is damaged: records are not what was written"};
+							.text = "a sorted run is damaged: its records are not those that were written"};
 	return -1;
 }
 

@@ -285,7 +285,7 @@ gpusort_host_ingest(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t by
 		if (!ingest.parts[p].good)
 		{
 			error->reason = GPUSORT_REASON_BAD_CHUNK;
-			strcpy(error->text, "a chunk's offsets or lengths make no sense");
+			strcpy(error->text, "a chunk has invalid offsets or lengths");
 			return -1;
 		}
 	}

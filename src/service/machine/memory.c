@@ -569,7 +569,7 @@ gpusort_host_memory_get(GpuSortHostMemory *memory, size_t bytes, GpuSortError *e
 	{
 		error->reason = GPUSORT_REASON_NO_MEMORY;
 		snprintf(error->text, sizeof(error->text),
-				 "the system has no %llu MB of memory left for a sort",
+				 "the system does not have %llu MB of memory left for a sort",
 				 (unsigned long long) ((bytes >> 20) + 1));
 	}
 	return start;

@@ -211,13 +211,13 @@ receive(GpuSortSession *session)
 		if (size != sizeof(message) || message.magic != GPUSORT_PROTOCOL_MAGIC ||
 			message.version != GPUSORT_PROTOCOL_VERSION)
 		{
-			gpusort_log_peer("process %d sent what is no message of protocol version %d (%zd bytes), closed",
+			gpusort_log_peer("process %d sent something else than a message of protocol version %d (%zd bytes); closed",
 							 session->pid, GPUSORT_PROTOCOL_VERSION, size);
 			session->broken = true;
 		}
 		else if (session->state != STATE_FAILED && !on_message(session, &message, &descriptor))
 		{
-			gpusort_log_peer("process %d sent message %u that is not legal in state \"%s\", closed",
+			gpusort_log_peer("process %d sent message %u, which is invalid in state \"%s\"; closed",
 							 session->pid, message.type, gpusort_session_state_name(session->state));
 			session->broken = true;
 		}
@@ -234,7 +234,7 @@ end_sort(GpuSortSession *session, GpuSortSessionState state)
 		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL,
 							 session->state == STATE_INGEST
 								 ? "a process closed its connection while it put rows into the sort"
-								 : "a process closed its connection while it had the rows sorted");
+								 : "a process closed its connection while it waited for the sort");
 	gpusort_queue_leave(session);
 	gpusort_session_move(session, state);
 	gpusort_session_finish(session);

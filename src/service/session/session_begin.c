@@ -30,8 +30,8 @@
 /* Readers leave this fraction of the pool to sorts to come: a plan of many processes can do with fewer of them. */
 #define SPARE_FRACTION 8
 
-#define POOL_IS_LENT       "all of gpusort.staging_memory is lent to other sorts"
-#define ROLE_HAS_ITS_SHARE "other sorts of this role have all that one role gets of gpusort.staging_memory"
+#define POOL_IS_LENT       "other sorts use all of gpusort.staging_memory"
+#define ROLE_HAS_ITS_SHARE "other sorts of this role use its whole share of gpusort.staging_memory"
 
 /* Returns true if another sort is more than its process gets of the pool. */
 static bool
@@ -116,7 +116,7 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 		gpusort_session_fail(session, GPUSORT_REASON_NO_ENGINE, "the sort service has no cuda engine");
 	else if (exceeds_process_share(session))
 		gpusort_session_fail(session, GPUSORT_REASON_POOL,
-							 "other sorts of this session have all that one session gets of gpusort.staging_memory");
+							 "other sorts of this session use its whole share of gpusort.staging_memory");
 	else
 		gpusort_queue_enter(session);
 	return true;

@@ -223,7 +223,7 @@ gpusort_session_cut(GpuSortSession *session, const GpuSortMessage *message)
 	}
 	session->cutting = true;
 	if (message->u.cut.like != 0 && like == NULL)
-		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL, "there is no such sort to cut the rows like");
+		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL, "the sort whose ranges were asked for does not exist");
 	else if (like != NULL && session->cut.borders == NULL)
 		gpusort_session_fail(session, GPUSORT_REASON_NO_MEMORY, "the sort service has no memory left");
 	else

@@ -90,7 +90,7 @@ try_session(GpuSortSession *session, double now)
 	if (is_still(session->sessions, now) && is_any(session->sessions, STATE_BEGINNING))
 	{
 		session->lacks.reason = GPUSORT_REASON_DEVICE;
-		snprintf(session->lacks.text, sizeof(session->lacks.text), "the engine does not get on with another sort");
+		snprintf(session->lacks.text, sizeof(session->lacks.text), "the engine makes no progress with another sort");
 		return false;
 	}
 	return gpusort_session_admit(session);
@@ -108,7 +108,7 @@ refuse(GpuSortSession *session, double now)
 	char text[sizeof(lacks->text)];
 
 	if (lacks->reason == GPUSORT_REASON_NONE)
-		*lacks = (GpuSortError){.reason = GPUSORT_REASON_DEVICE, .text = "the engine does not get on with the sort"};
+		*lacks = (GpuSortError){.reason = GPUSORT_REASON_DEVICE, .text = "the engine makes no progress with this sort"};
 	snprintf(text, sizeof(text), "after a wait of %.0f ms%s: %.110s", waited, because, lacks->text);
 	gpusort_session_fail(session, lacks->reason, waited < 1 ? lacks->text : text);
 }

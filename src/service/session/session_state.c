@@ -60,7 +60,7 @@ gpusort_session_move(GpuSortSession *session, GpuSortSessionState to)
 {
 	if (!(moves[session->state] & BIT(to)))
 	{
-		gpusort_log(true, "a session of process %d cannot go from %s to %s: it is ended", session->pid,
+		gpusort_log(true, "a session of process %d cannot go from %s to %s: it was ended", session->pid,
 					state_names[session->state], state_names[to]);
 		session->broken = true;
 		return;

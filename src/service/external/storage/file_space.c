@@ -46,7 +46,7 @@ refuse(const GpuSortFileSpace *space, uint32_t file, int descriptor, uint64_t st
 	int flags;
 
 	if (bytes == 0 || start > INT64_MAX || bytes > INT64_MAX - start)
-		return "is not what a file can have";
+		return "is more than a file can have";
 	if (file < space->nfiles)
 	{
 		if (descriptor >= 0)
@@ -57,7 +57,7 @@ refuse(const GpuSortFileSpace *space, uint32_t file, int descriptor, uint64_t st
 		return "came without a file";
 	flags = fcntl(descriptor, F_GETFL);
 	if (flags < 0 || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
-		return "is in no regular file";
+		return "is not in a regular file";
 	/* pwrite would not write where it is told to */
 	return flags & O_APPEND ? "is in a file that is only added to" : NULL;
 }
