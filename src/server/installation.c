@@ -96,7 +96,7 @@ gpusort_engine_hint(const char *text)
 	char path[MAXPGPATH];
 
 	gpusort_installed_path(GPUSORT_CUDA_ENGINE_FILE, path);
-	if (strncmp(text, "no cuda engine", strlen("no cuda engine")) != 0 || access(path, F_OK) == 0)
+	if (strncmp(text, "no GPU engine", strlen("no GPU engine")) != 0 || access(path, F_OK) == 0)
 		return 0;
 	return errhint(
 		"To sort on a GPU, install the package gpusort-cuda (gpusort_%d-cuda where packages are RPMs), "

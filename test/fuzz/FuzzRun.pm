@@ -48,7 +48,7 @@ my $bad_log = join '|', 'PANIC', 'TRAP:', 'terminating any other active', 'was t
 # PostgreSQL's sort takes over, but not because of what was asked for.
 my $waited = qr/after a wait of \d+ ms(?:, ten times what PostgreSQL's own sort takes)?: /;
 my $asked_for = qr/(?:$waited)?the sort needs .* MB of memory/;
-my $bad_reason = qr/a chunk|the host engine|the sort service got|unexpected|.*(?:CUDA|cuda|device)/;
+my $bad_reason = qr/a chunk|the host engine|the sort service was sent|unexpected|.*(?:CUDA|cuda|device)/;
 my $bad_fallback = qr/falling back to tuplesort: (?!$asked_for)(?:$bad_reason)/;
 
 # Options: seed; seconds or rounds; queries per round; failures: how many to stop after; report:

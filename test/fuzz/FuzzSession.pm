@@ -20,7 +20,7 @@ our $answer_seconds = 90;
 # service was lost after rows had been emitted, or somebody cancelled or terminated the session.  One that
 # is terminated while it waits for its client to read is told nothing: PostgreSQL just closes.  That a
 # process of the server has crashed shows in the server's log.
-my $lost = qr/(58000): gpusort lost the rows/;
+my $lost = qr/(58000): the sort service lost the rows/;
 my $ended = qr/(57014): canceling statement due to user request|(57P01): terminating /;
 our $disturbance = qr/\b(?:ERROR|FATAL):  (?:$lost|$ended)|^(server closed the connection) unexpectedly/m;
 

@@ -118,7 +118,7 @@ $node->safe_psql('postgres',
 alone('SELECT sum(id) OVER (PARTITION BY k % 10 ORDER BY id) FROM t', '', 'nothing of a window that all processes do');
 alone('SELECT sum(id) OVER (ORDER BY k) FROM t', '',
 	'nor of one without PARTITION BY that goes on from the rows before');
-alone('SELECT array_agg(id) OVER (ORDER BY k) FROM t', 'the sort does not begin with a column of a window',
+alone('SELECT array_agg(id) OVER (ORDER BY k) FROM t', 'the sort does not begin with a column of the window',
 	'a window without PARTITION BY that may need any row');
 alone('SELECT k, id % 7, count(DISTINCT id) FROM t GROUP BY CUBE (k, id % 7)', '',
 	'nothing of grouping sets that have a sort each');

@@ -61,7 +61,7 @@ SKIP:
 		q{SELECT severity || ': ' || found FROM gpusort_check() WHERE subject = 'huge pages'}),
 		'warning: shared_buffers of 1024 MB, not in huge pages', 'large buffers in small pages');
 	like($large->safe_psql('postgres', q{SELECT action FROM gpusort_check() WHERE subject = 'huge pages'}),
-		qr/^sysctl vm\.nr_hugepages=[0-9]+ or more/, 'and how many huge ones they take');
+		qr/^Set sysctl vm\.nr_hugepages=[0-9]+ or more/, 'and how many huge ones they take');
 	$large->stop;
 }
 
