@@ -11,7 +11,7 @@ $node->init(conf => [ 'gpusort.staging_memory = 16MB', 'gpusort.min_rows = 0', '
 	'max_parallel_workers_per_gather = 0' ]);
 $node->start;
 $node->wait_service;
-my $too_much = qr/gpusort\.host_memory of \d+ MB is more than the machine has, which is \d+ MB/;
+my $too_much = qr/gpusort\.host_memory \(\d+ MB\) exceeds the machine's memory \(\d+ MB\)/;
 like($node->log_text, qr/WARNING:.*$too_much/, 'at the start the log tells of more memory than the machine has');
 
 sub complaint
