@@ -56,23 +56,23 @@ extern const CustomScanMethods gpusort_ingest_scan_methods;
 extern const CustomScanMethods gpusort_exchange_scan_methods;
 extern const CustomScanMethods gpusort_output_scan_methods;
 
-/* What the node right above a GpuSort makes of the order of its rows. */
+/* How the node right above a GpuSort uses the order of its rows. */
 typedef enum GpuSortUseKind
 {
-	GPUSORT_USE_UNKNOWN, /* no path says: only the finished plan shows the node */
-	GPUSORT_USE_NONE,    /* no more than PostgreSQL's node does by itself */
-	GPUSORT_USE_RUNNING, /* a WindowAgg keeps what the rows before come to (exec/running.c) */
-	GPUSORT_USE_NEAR,    /* a WindowAgg reads each range with so many rows around it (exec/window_ranges.c) */
-	GPUSORT_USE_NUMBERS, /* an Agg reads a few of the rows by their numbers (exec/percentiles.c) */
+	GPUSORT_USE_UNKNOWN, /* unknown until the plan is finished, because no path shows the node */
+	GPUSORT_USE_NONE,    /* as PostgreSQL's node does by itself */
+	GPUSORT_USE_RUNNING, /* a WindowAgg keeps only a state of the rows before (exec/running.c) */
+	GPUSORT_USE_NEAR,    /* a WindowAgg reads each range with some rows around it (exec/window_ranges.c) */
+	GPUSORT_USE_NUMBERS, /* an Agg reads a few rows by their numbers (exec/percentiles.c) */
 } GpuSortUseKind;
 
 typedef struct GpuSortUse
 {
 	GpuSortUseKind kind;
-	int before;  /* NEAR: rows before the current one that a window may need */
-	int after;   /* NEAR: and after it */
-	bool rows;   /* RUNNING: how many rows the partition has */
-	bool totals; /* RUNNING: more of the rows before it than how many there are */
+	int before;  /* NEAR: how many rows before the current one a window may need */
+	int after;   /* NEAR: and how many after it */
+	bool rows;   /* RUNNING: needs the number of rows of the partition */
+	bool totals; /* RUNNING: needs more of the earlier rows than their number */
 } GpuSortUse;
 
 /* What a finished plan of either node tells the executor, in custom_private. */
@@ -81,12 +81,12 @@ typedef struct GpuSortPlanInfo
 	GpuSortColumn *columns;
 	int ncolumns;
 	bool rescannable;      /* the child gives the same rows when read again */
-	int visible;           /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
-	int range_columns;     /* rows equal in so many leading columns are read by one process; 0: all rows are */
-	GpuSortUse use;        /* what the node above does */
-	const char *why_alone; /* why one process runs what is above, though several take rows in; NULL: no path says */
+	int visible;           /* number of leading attributes that the node above sees; the others are resjunk, for sorting */
+	int range_columns;     /* one process reads all rows that are equal in this many leading columns; 0: all rows */
+	GpuSortUse use;        /* by the node above */
+	const char *why_alone; /* why only one process works above the sort, or NULL */
 
-	/* workers take rows in even where PostgreSQL runs the statement without: it has none elsewhere */
+	/* starts workers for its input, in a statement that PostgreSQL runs without workers */
 	bool starts_workers;
 	uint64 estimated_rows;
 	uint32 estimated_width; /* bytes of a row's data */
@@ -106,9 +106,9 @@ extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, 
 /* What a finished plan of a GpuSortOutput tells the executor. */
 typedef struct GpuSortOutputInfo
 {
-	int rescan_param; /* the Gather's, by which the plan below starts over; -1 while it is not known */
-	bool partial;     /* its rows go to the node above it, each process's own, in place of a queue */
-	bool only_formed; /* workers run ranges only where rows leave the server or fill a table; else the leader runs all */
+	int rescan_param; /* the Gather's parameter that restarts the plan below; -1 while it is not known */
+	bool partial;     /* each process passes its rows to the node above, not to a queue */
+	bool only_formed; /* workers run ranges only if rows leave the server or fill a table; otherwise the leader runs all */
 
 	/*
 	 * Rows that are equal in so many leading columns of the sort are a partition of the WindowAgg right above it, which

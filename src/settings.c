@@ -101,7 +101,8 @@ check_devices(char **value, void **extra, GucSource source)
 			break;
 		rest++;
 	}
-	GUC_check_errdetail("Valid values are \"all\", \"none\", or device numbers from 0 to %d, separated by commas.", MAX_DEVICES - 1);
+	GUC_check_errdetail("Valid values are \"all\", \"none\", or device numbers from 0 to %d, separated by commas.",
+						MAX_DEVICES - 1);
 	return false;
 }
 
@@ -277,7 +278,8 @@ replace_refused(void)
 			continue;
 		ereport(WARNING,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s is set to \"%s\" instead of \"%s\"", name, GetConfigOptionByName(name, NULL, false), restriction->given),
+				 errmsg("%s is set to \"%s\" instead of \"%s\"", name, GetConfigOptionByName(name, NULL, false),
+						restriction->given),
 				 errdetail("The configured value is invalid; the strictest valid value is used instead of the default.")));
 	}
 }

@@ -26,12 +26,12 @@ typedef struct GpuSortProcessFigures
 	uint64 rows;
 } GpuSortProcessFigures;
 
-/* What processes do with all of the sorted rows, part by part, before ranges are published: one phase at a time. */
+/* What participants do with all sorted rows, part by part, before ranges are published; one phase at a time. */
 typedef enum GpuSortPartsPhase
 {
 	GPUSORT_PARTS_NONE,
-	GPUSORT_PARTS_VERIFY, /* their order */
-	GPUSORT_PARTS_TOTAL,  /* find out what each range comes to, for the ranges behind it */
+	GPUSORT_PARTS_VERIFY, /* verify the order */
+	GPUSORT_PARTS_TOTAL,  /* compute each range's total, for the ranges behind it */
 } GpuSortPartsPhase;
 
 /*
@@ -40,53 +40,53 @@ typedef enum GpuSortPartsPhase
  */
 typedef struct GpuSortClaims
 {
-	uint64 build;              /* of the leader's module; one of another build knows no more */
-	PGPROC *leader;            /* to be woken */
-	volatile bool stop;        /* all are to end */
-	ConditionVariable changed; /* any of what follows, or stop */
+	uint64 build;              /* build of the leader's module; another build must read nothing else */
+	PGPROC *leader;            /* its latch wakes the leader */
+	volatile bool stop;        /* all participants have to end */
+	ConditionVariable changed; /* signalled when stop or a field below changes */
 	LWLock lock;               /* guards what follows */
-	int registered;            /* participants that ingest */
-	int signed_off;            /* of them: have ingested */
-	bool sealed;               /* who has not registered has no part in the ingest */
-	bool published;            /* the ranges are there to be claimed */
-	int whole;                 /* of those who have signed off: found the end of the rows to ingest */
-	bool ordering;             /* a process orders the rows */
-	bool taken;                /* a process does everything alone */
+	int registered;            /* number of participants that have begun to ingest */
+	int signed_off;            /* number of those that have finished */
+	bool sealed;               /* nobody may register any more */
+	bool published;            /* ranges may be claimed */
+	int whole;                 /* number of those signed off that found the end of their input */
+	bool ordering;             /* a process is ordering the rows */
+	bool taken;                /* one process does everything */
 	uint32 ranges;
-	uint32 next; /* the first range that is nobody's */
+	uint32 next; /* the first range that is not claimed */
 	GpuSortFailure failure;
 
-	/* of the phase */
+	/* about the current phase */
 	GpuSortPartsPhase phase;
 	uint32 parts;
-	uint32 next_part;                 /* the first that is nobody's */
-	uint32 done_parts;                /* those that are */
-	int16 owners[GPUSORT_RANGES_MAX]; /* processes, of the ranges before next */
+	uint32 next_part;                 /* the first part that is not claimed */
+	uint32 done_parts;                /* number of finished parts */
+	int16 owners[GPUSORT_RANGES_MAX]; /* by range before next: the process that claimed it */
 } GpuSortClaims;
 
 /* What a participant is to do. */
 typedef enum GpuSortClaimsTask
 {
-	GPUSORT_TASK_NONE,   /* no rows are wanted any more */
-	GPUSORT_TASK_ORDER,  /* to order the rows and publish the ranges, or yield */
-	GPUSORT_TASK_VERIFY, /* to claim parts of the phase VERIFY */
-	GPUSORT_TASK_TOTAL,  /* the same for TOTAL */
-	GPUSORT_TASK_READ,   /* to claim ranges */
+	GPUSORT_TASK_NONE,   /* nothing; no rows are wanted any more */
+	GPUSORT_TASK_ORDER,  /* order the rows and publish the ranges, or yield */
+	GPUSORT_TASK_VERIFY, /* claim parts of the phase VERIFY */
+	GPUSORT_TASK_TOTAL,  /* claim parts of the phase TOTAL */
+	GPUSORT_TASK_READ,   /* claim ranges */
 } GpuSortClaimsTask;
 
-/* The leader's */
+/* For the leader */
 extern void gpusort_claims_create(GpuSortClaims *claims);
 extern void gpusort_claims_start(GpuSortClaims *claims);
 extern int gpusort_claims_waiting(GpuSortClaims *claims);
 extern int gpusort_claims_owner(GpuSortClaims *claims, uint32 range);
 
-/* The ordering process's */
+/* For the process that orders the rows */
 extern void gpusort_claims_yield_order(GpuSortClaims *claims);
 extern void gpusort_claims_begin_parts(GpuSortClaims *claims, GpuSortPartsPhase phase, uint32 parts);
 extern void gpusort_claims_finish_parts(GpuSortClaims *claims);
 extern void gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges);
 
-/* Any participant's */
+/* For any participant */
 extern bool gpusort_claims_are_ours(const GpuSortClaims *claims);
 extern bool gpusort_claims_register(GpuSortClaims *claims);
 extern void gpusort_claims_sign_off(GpuSortClaims *claims, bool whole);

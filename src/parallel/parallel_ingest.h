@@ -22,16 +22,16 @@
  */
 typedef struct GpuSortParallelIngestShared
 {
-	uint64 token;        /* of the sort to join; 0: none */
+	uint64 token;        /* of the sort to join; 0 if there is none */
 	uint32 generation;   /* of the service that sorts */
 	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
 	bool verified;       /* rows have tails */
-	bool has_cutoff;     /* the first rows alone are wanted: which those are is found out together */
-	bool common_later;   /* the common prefixes are anybody's to choose */
-	uint64 libc_hash;    /* of the C library's collations that keys are made by, in the leader; 0: there are none */
+	bool has_cutoff;     /* only the first rows are wanted, and participants count together */
+	bool common_later;   /* the first participant with rows chooses the common prefixes */
+	uint64 libc_hash;    /* hash of the leader's C library collations of keys; 0 if there are none */
 	int nworkers;
 	bool bounded; /* there is room for a cutoff */
-	LWLock lock;  /* guards the common prefixes, and this: */
+	LWLock lock;  /* guards the common prefixes and common_chosen */
 	bool common_chosen;
 	GpuSortPut put[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column; then,
 											 * if there is one, a GpuSortCutoffShared */
@@ -40,21 +40,21 @@ typedef struct GpuSortParallelIngestShared
 /* One process's part. */
 typedef struct GpuSortParallelIngest
 {
-	GpuSortParallelIngestShared *shared; /* NULL: no other process takes part */
+	GpuSortParallelIngestShared *shared; /* NULL if no other process takes part */
 	GpuSortKeys *keys;
 	GpuSortInput *input;
-	GpuSortWriter *writer; /* where rows go; NULL: nowhere */
-	bool settled;          /* the common prefixes of our keys are everybody's */
+	GpuSortWriter *writer; /* where rows go, or NULL */
+	bool settled;          /* our keys use the common prefixes of all participants */
 
-	/* a worker's own */
+	/* in a worker */
 	GpuSortClient *client;
 	GpuSortWriter own_writer;
 
-	/* the leader's */
+	/* in the leader */
 	bool common_later;
 } GpuSortParallelIngest;
 
-/* The leader's */
+/* For the leader */
 extern Size gpusort_parallel_ingest_bytes(const GpuSortParallelIngest *ingest, int nworkers);
 extern void gpusort_parallel_ingest_create(GpuSortParallelIngest *ingest, GpuSortParallelIngestShared *shared,
 										   int nworkers);
@@ -64,13 +64,13 @@ extern void gpusort_parallel_ingest_publish(GpuSortParallelIngest *ingest);
 extern void gpusort_parallel_ingest_collect(const GpuSortParallelIngest *ingest, GpuSortPut *put);
 extern void gpusort_parallel_ingest_reset(GpuSortParallelIngest *ingest);
 
-/* A worker's */
+/* For a worker */
 extern bool gpusort_parallel_ingest_lay_out_keys(GpuSortParallelIngest *ingest, GpuSortFailure *failure);
 extern bool gpusort_parallel_ingest_join(GpuSortParallelIngest *ingest, GpuSortOverflow *overflow,
 										 GpuSortFailure *failure);
 extern bool gpusort_parallel_ingest_leave(GpuSortParallelIngest *ingest, GpuSortFailure *failure);
 
-/* Any participant's */
+/* For any participant */
 extern void gpusort_parallel_ingest_settle_common_prefixes(GpuSortParallelIngest *ingest);
 extern bool gpusort_parallel_ingest_rows(GpuSortParallelIngest *ingest, const volatile bool *stop,
 										 GpuSortFailure *failure);

@@ -25,9 +25,9 @@ typedef struct GpuSortOrderedRows
 {
 	GpuSortExpected expected;
 	uint32 ranges;
-	uint32 part_ranges;                        /* in a part to be verified, but for the last part; 0: none is */
-	uint64 pairs;                              /* of neighbours that have been compared; claims.c adds them up */
-	uint64 first_rows[GPUSORT_RANGES_MAX + 1]; /* of each range; then the number of rows */
+	uint32 part_ranges;                        /* ranges in each part to be verified but the last, or 0 */
+	uint64 pairs;                              /* pairs of neighbours that were compared; claims.c adds them up */
+	uint64 first_rows[GPUSORT_RANGES_MAX + 1]; /* number of each range's first row; then the number of all rows */
 } GpuSortOrderedRows;
 
 extern GpuSortParallelSort *gpusort_parallel_sort_create(GpuSortState *sort, int range_columns, GpuSortInput *part);
@@ -38,7 +38,7 @@ extern GpuSortOrderedRows *gpusort_parallel_sort_rows(const GpuSortParallelSort 
 extern void gpusort_parallel_sort_take_back(GpuSortParallelSort *own, const GpuSortFailure *full);
 extern void gpusort_parallel_sort_drop(GpuSortParallelSort *own);
 
-/* What the processes share */
+/* Shared memory */
 extern Size gpusort_parallel_sort_estimate(const GpuSortParallelSort *own, int nworkers);
 extern void gpusort_parallel_sort_initialize(GpuSortParallelSort *own, void *shared, dsm_segment *segment,
 											 int nworkers);
@@ -46,7 +46,7 @@ extern void gpusort_parallel_sort_reinitialize(GpuSortParallelSort *own);
 extern void gpusort_parallel_sort_attach(GpuSortParallelSort *own, void *shared);
 extern void gpusort_parallel_sort_detach(GpuSortParallelSort *own);
 
-/* The set's, which do for one sort what sort_set.h says of all */
+/* For sort_set.c: the functions of sort_set.h for one sort of the set */
 extern bool gpusort_parallel_sort_leader_reads(const GpuSortParallelSort *own);
 extern int gpusort_parallel_sort_range_columns(const GpuSortParallelSort *own);
 extern bool gpusort_parallel_sort_begin(GpuSortParallelSort *own, const GpuSortPrefix *prefixes, bool common_later,

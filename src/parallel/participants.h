@@ -13,12 +13,12 @@
 #include "parallel/claims.h"
 #include "parallel/sort_set.h"
 
-/* One process's part: the caller's, who fills it in. */
+/* One participant.  The caller owns it and fills it in. */
 typedef struct GpuSortParticipant
 {
 	GpuSortSortSet *set;
 	GpuSortClaims *claims; /* in shared memory */
-	int processes;         /* which may read ranges, this one included */
+	int processes;         /* number of processes that may read ranges, this one included */
 
 	/*
 	 * Finds out what ranges come to, before they are read; NULL: they come to nothing.  ordered: this process has cut

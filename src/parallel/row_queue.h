@@ -26,25 +26,25 @@
 #include "executor/tuptable.h"
 #include "storage/shm_mq.h"
 
-/* Of the ring; a worker may be ahead of the leader by as much, and by what it keeps in its own memory. */
+/* Size of the ring.  A worker may be ahead of the leader by this, and by what it keeps in its own memory. */
 #define GPUSORT_ROW_QUEUE_BYTES ((Size) 1 << 20)
 
 typedef struct GpuSortRowQueueWriter GpuSortRowQueueWriter;
 
-/* What the next of a queue is. */
+/* What comes next in a queue. */
 typedef enum GpuSortRowQueueRead
 {
 	GPUSORT_ROW_QUEUE_ROW,
-	GPUSORT_ROW_QUEUE_RANGE_END, /* no row of this range comes any more; the next is one of the worker's next range */
-	GPUSORT_ROW_QUEUE_EMPTY,     /* nothing has come yet; the latch of this process is set when something has */
-	GPUSORT_ROW_QUEUE_GONE,      /* the worker has closed the queue, and all has been read */
+	GPUSORT_ROW_QUEUE_RANGE_END, /* the range has no more rows; the next row belongs to the worker's next range */
+	GPUSORT_ROW_QUEUE_EMPTY,     /* nothing has come yet; this process's latch is set when something comes */
+	GPUSORT_ROW_QUEUE_GONE,      /* the worker has closed the queue, and all rows were read */
 } GpuSortRowQueueRead;
 
-/* What is read from a queue of bytes, in the place of a row. */
+/* What is read from a queue of bytes, instead of a row. */
 typedef struct GpuSortRowBytes
 {
-	uint32 bytes; /* of all of this, as a MinimalTuple has its length */
-	uint32 rows;  /* that data is of; 0: it is one row, a MinimalTuple */
+	uint32 bytes; /* length of the whole struct, in the place of a MinimalTuple's length */
+	uint32 rows;  /* number of rows in data; 0 if data is one MinimalTuple */
 	char data[FLEXIBLE_ARRAY_MEMBER];
 } GpuSortRowBytes;
 

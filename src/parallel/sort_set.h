@@ -47,36 +47,36 @@ typedef struct GpuSortSortSet
 {
 	GpuSortParallelSort **sorts;
 	int count;
-	bool workers_order; /* workers may order the rows, too, not just the leader */
-	bool bordered;      /* what is made of a range ends at its border, as pages do: few ranges are wanted */
-	bool lost;          /* rows of one sort are: what has been computed of the current range is void */
+	bool workers_order; /* workers may order the rows, not only the leader */
+	bool bordered;      /* each range has a cost at its end, such as a page that is not full, so few ranges are wanted */
+	bool lost;          /* rows of a sort were lost, and the current range's result is invalid */
 
 	/*
 	 * Where what is made of a range can depend on others, of one sort.  Rows that are equal in whole_columns do not
 	 * depend on others: they are in one range if that leaves no range too large, else continued becomes true.
 	 */
 	bool continues;
-	int whole_columns; /* 0: all rows depend on others */
-	uint32 before;     /* so many rows before a range, and after it, are to be read with it */
+	int whole_columns; /* 0 if all rows depend on others */
+	uint32 before;     /* number of rows before a range that are read with it; after: behind it */
 	uint32 after;
-	bool continued; /* there are ranges that depend on others; the leader's to find out, and to tell the others */
-	bool again;     /* ranges that are asked for now are so for the first of two times */
+	bool continued; /* there are ranges that depend on others; the leader finds out and tells the others */
+	bool again;     /* the current reads are the first of two passes */
 
-	int asked; /* ranges that are asked for and not begun, and their numbers */
+	int asked; /* number of ranges that were asked for and not begun; asked_ranges has their numbers */
 	uint32 asked_ranges[GPUSORT_READS_MAX];
 	uint32 range; /* the current one */
 } GpuSortSortSet;
 
 extern void gpusort_sort_set_add(GpuSortSortSet *set, GpuSortParallelSort *sort);
 
-/* The leader's */
+/* For the leader */
 extern bool gpusort_sort_set_begin(GpuSortSortSet *set, int participants, GpuSortFailure *failure);
 extern void gpusort_sort_set_refuse(GpuSortSortSet *set, const GpuSortFailure *failure);
 extern void gpusort_sort_set_show(GpuSortSortSet *set, uint32 range);
 extern bool gpusort_sort_set_finish(GpuSortSortSet *set, GpuSortFailure *failure);
 extern void gpusort_sort_set_release(GpuSortSortSet *set);
 
-/* Any participant's */
+/* For any participant */
 extern bool gpusort_sort_set_ingest(GpuSortSortSet *set, const volatile bool *stop, bool *whole,
 									GpuSortFailure *failure);
 extern bool gpusort_sort_set_have_rows(GpuSortSortSet *set);

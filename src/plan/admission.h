@@ -19,28 +19,28 @@ typedef struct GpuSortCandidate
 {
 	double rows;
 	int width;     /* bytes of a row's data, as the planner estimates it */
-	int processes; /* that sort so many rows each */
-	bool tell;     /* somebody wants to know why it is refused */
+	int processes; /* number of processes that each sort this many rows */
+	bool tell;     /* a reason for a refusal is wanted */
 
-	/* what it is sorted by: of a path, or of a finished plan; the other one is NULL */
+	/* what it is sorted by: pathkeys of a path, or a finished Sort; the other one is NULL */
 	List *pathkeys;
 	const Sort *sort;
 } GpuSortCandidate;
 
-/* What has been found out of a sort that was admitted, for its cost. */
+/* What is known about a sort after its admission was decided. */
 typedef struct GpuSortAdmission
 {
-	int encodable;         /* leading keys that have an encoding; 0: the sort is refused */
-	char *why_not;         /* it is; NULL if nobody wants to know */
-	bool tell;             /* somebody does */
-	GpuSortEncoding first; /* of the first key */
-	bool partial_key;      /* its keys may not tell all values apart: as gpusort_key_is_partial has it */
-	bool verified;         /* the order of all rows is: by the C library, or by comparators of abbreviated values */
-	bool descending;       /* it is sorted down */
+	int encodable;         /* number of leading keys that have an encoding; 0 if the sort is refused */
+	char *why_not;         /* the reason for a refusal; NULL if it is not wanted */
+	bool tell;             /* the reason is wanted */
+	GpuSortEncoding first; /* the encoding of the first key */
+	bool partial_key;      /* different values may have equal keys (gpusort_key_is_partial) */
+	bool verified;         /* the C library, or comparators of abbreviated values, verify the order of all rows */
+	bool descending;       /* the first key is sorted descending */
 	bool cuda;             /* a GPU would sort */
-	bool pool_mapped;      /* this backend has the staging pool mapped, by a sort before */
+	bool pool_mapped;      /* an earlier sort of this backend has mapped the staging pool */
 
-	/* Parts of the rows that do not fit what sorts them, and are kept in runs meanwhile */
+	/* The fractions of the rows that are kept in runs, because they do not fit the engine's memory */
 	double memory_run_part; /* in the host's memory, beside a GPU */
 	double disk_run_part;   /* in temporary files */
 } GpuSortAdmission;

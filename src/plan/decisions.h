@@ -12,18 +12,18 @@
 
 #include "nodes/plannodes.h"
 
-/* What is said of a plan node, before the reason. */
+/* What precedes the reason in messages about a plan node. */
 #define GPUSORT_NOT_USED    "not used"
 #define GPUSORT_ONE_PROCESS "only one process does this"
 
 /* The reason of a Sort between GpuSortOutput and the GpuSorts below it. */
 #define GPUSORT_WHY_SORTED_BY_RANGE "each process sorts the rows of one range after another"
 
-/* Of one statement; where a pointer to it is NULL nobody asks for reasons, and none are made. */
+/* The reasons for one statement.  A NULL pointer to this means that no reasons are wanted. */
 typedef struct GpuSortDecisions
 {
-	bool log;  /* they go to the server's log, those that somebody may wonder about */
-	bool keep; /* all of them go to list */
+	bool log;  /* reasons that users may ask about go to the server's log */
+	bool keep; /* all reasons go to list */
 	List *list;
 } GpuSortDecisions;
 

@@ -13,11 +13,11 @@
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 
-/* In nanoseconds.  What only processes that share the work above a sort save is not in it. */
+/* In nanoseconds.  Does not contain what processes save by sharing the work above a sort. */
 typedef struct GpuSortEstimate
 {
 	double native; /* the plan without gpusort */
-	double saved;  /* less than zero where gpusort.force has it take longer */
+	double saved;  /* negative if gpusort.force makes it take longer */
 } GpuSortEstimate;
 
 extern PlannedStmt *gpusort_estimate_plan(Query *query, const char *text, GpuSortEstimate *estimate);

@@ -18,11 +18,11 @@
 typedef enum GpuSortRangeRule
 {
 	GPUSORT_RANGES_PASS,   /* rows stay in their ranges */
-	GPUSORT_RANGES_GROUP,  /* rows that are equal in the columns that it groups by have to be in one range */
-	GPUSORT_RANGES_WINDOW, /* so have those of a partition, or peers, where a window may go on from another range */
+	GPUSORT_RANGES_GROUP,  /* rows that are equal in its grouping columns must be in one range */
+	GPUSORT_RANGES_WINDOW, /* likewise for partitions, or peers if a window may continue from another range */
 	GPUSORT_RANGES_SORT,   /* it sorts the rows of each range again */
-	GPUSORT_RANGES_JOIN,   /* those of two inputs are cut at the same borders, and joined */
-	GPUSORT_RANGES_SETS,   /* the same, and compared */
+	GPUSORT_RANGES_JOIN,   /* two inputs are cut at the same borders, and joined */
+	GPUSORT_RANGES_SETS,   /* two inputs are cut at the same borders, and compared as sets */
 } GpuSortRangeRule;
 
 /* Columns that a finished node groups by. */
@@ -30,29 +30,29 @@ typedef struct GpuSortGrouping
 {
 	int count;
 	const AttrNumber *attnos; /* in the child's rows */
-	const Oid *operators;     /* of equality */
+	const Oid *operators;     /* equality operators */
 	const Oid *collations;
 } GpuSortGrouping;
 
-/* The rows below a path, of which ranges are asked for. */
+/* The rows below a path that may run by ranges of them. */
 typedef struct GpuSortPathRanges
 {
 	PlannerInfo *root;
-	const PathKey *key;  /* by whose values ranges are cut; NULL: rows are in no such order */
-	bool shared;         /* processes share the rows already, below a Gather */
-	const char *why_not; /* a path does not run by them, as the rest of a sentence; NULL: nobody expects it to */
+	const PathKey *key;  /* ranges are cut by its values; NULL if the rows are in no such order */
+	bool shared;         /* processes already share the rows, below a Gather */
+	const char *why_not; /* why a path does not run by ranges, for a message; NULL if nobody would expect it to */
 } GpuSortPathRanges;
 
-/* A kind of node.  Functions that are NULL have nothing to say. */
+/* A kind of node.  Functions may be NULL. */
 typedef struct GpuSortNodeRow
 {
 	NodeTag plan;
-	NodeTag path; /* that is made into it; T_Invalid: several, or of no interest */
+	NodeTag path; /* the kind of path that becomes this node; T_Invalid if there are several, or none that matters */
 	GpuSortRangeRule ranges;
-	bool can_end_columns; /* it computes its columns, and can do without the last of them */
+	bool can_end_columns; /* it computes its columns, and the last of them can be removed */
 	GpuSortGrouping (*grouping)(const Plan *plan);
 
-	/* Returns true if a path, whose columns workers may compute, may run by ranges of rows with a key; NULL: it may. */
+	/* Returns true if a path whose columns workers may compute may run by ranges; NULL means always. */
 	bool (*path_may_run)(GpuSortPathRanges *ranges, const Path *path);
 } GpuSortNodeRow;
 

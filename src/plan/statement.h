@@ -14,12 +14,12 @@
 
 typedef struct GpuSortStatement
 {
-	bool rescannable; /* its plans give the same rows when they are read again */
-	bool scrollable;  /* it is a cursor's that can scroll */
+	bool rescannable; /* its plans return the same rows if they are read again */
+	bool scrollable;  /* it belongs to a scrollable cursor */
 
-	bool starts_workers; /* its GpuSorts may have workers of their own, where it runs without (own_workers.h) */
-	bool one_reader;     /* it is planned for that: one process gives its rows out */
-	char select_hazard;  /* max_parallel_hazard of the SELECT that an INSERT is planned with for that; else 0 */
+	bool starts_workers; /* its GpuSorts may start workers, though the statement runs without (own_workers.h) */
+	bool one_reader;     /* it is planned with such workers, so one process returns its rows */
+	char select_hazard;  /* for an INSERT that is planned so, max_parallel_hazard of its SELECT; otherwise 0 */
 } GpuSortStatement;
 
 extern GpuSortStatement gpusort_statement_of(const Query *query, int cursor_options);

@@ -261,7 +261,8 @@ apply_settings(void)
 	else if (!change_waits)
 	{
 		ereport(LOG,
-				(errmsg("gpusort's settings have changed, but %d sort services have not ended yet", gpusort_processes_beside(current)),
+				(errmsg("gpusort's settings have changed, but %d sort services have not ended yet",
+						gpusort_processes_beside(current)),
 				 errdetail("The change takes effect when one of them ends.")));
 		change_waits = true;
 	}

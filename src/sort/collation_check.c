@@ -557,7 +557,9 @@ gpusort_collation_check_allows(const GpuSortKeys *keys, GpuSortFailure *failure)
 		if (OidIsValid(keys->columns[i].abbreviated_by) &&
 			gpusort_shared_distrusts(OperatorFamilyRelationId, keys->columns[i].abbreviated_by))
 			return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
-									   "a check found that the operator class of sort key %d does not order values as their abbreviated keys do", i + 1);
+									   "a check found that the operator class of sort key %d does not order values "
+									   "as their abbreviated keys do",
+									   i + 1);
 	}
 	return true;
 }

@@ -76,7 +76,8 @@ refused('SELECT * FROM t ORDER BY k LIMIT 90000',
 	'SET gpusort.setup_cost = 1e9');
 refused('SELECT * FROM t ORDER BY k', 'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms', 'the cost',
 	'SET gpusort.setup_cost = 1e9');
-refused('SELECT * FROM t ORDER BY k', 'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms', 'the same in parallel',
+refused('SELECT * FROM t ORDER BY k', 'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms',
+	'the same in parallel',
 	'SET gpusort.setup_cost = 1e9', @parallel);
 refused('SELECT * FROM small ORDER BY k', '[0-9]+ rows are fewer', 'few rows in parallel', @parallel);
 refused('SELECT DISTINCT ON (k) * FROM t', 'the sort alone would take [0-9.]+ ms, PostgreSQL', 'DISTINCT ON',

@@ -71,7 +71,8 @@ for my $i (0 .. $#rounds)
 	is($node->safe_psql('postgres', "SHOW $_->[0]"), $_->[2], "preloaded with $_->[0] = '$_->[1]'") for @cases;
 	for my $case (grep { my $c = $_; grep { $_ == $c } @given } @cases)
 	{
-		like($node->log_text, qr/WARNING:\s+\Q$case->[0]\E is set to "\Q$case->[2]\E" instead of "\Q$case->[1]\E"/, 'the log tells');
+		like($node->log_text,
+			qr/WARNING:\s+\Q$case->[0]\E is set to "\Q$case->[2]\E" instead of "\Q$case->[1]\E"/, 'the log tells');
 	}
 	$node->stop;
 }

@@ -47,7 +47,8 @@ like($told, qr/^warning host memory: .* for sorts, 16 MB of gpusort.staging_memo
 like($told, qr/^notice staging memory: gpusort.staging_memory of 16 MB$/m, 'little staging memory');
 like($told, qr/^warning worker processes: max_worker_processes 3$/m, 'too few processes for the workers of a plan');
 is($node->safe_psql('postgres', q{SELECT expected FROM gpusort_check() WHERE subject = 'worker processes'}),
-	q{at least 4: gpusort's supervisor, one for logical replication, and the workers of a plan}, 'and how many there should be');
+	q{at least 4: gpusort's supervisor, one for logical replication, and the workers of a plan},
+	'and how many there should be');
 $node->stop;
 
 SKIP:

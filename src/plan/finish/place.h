@@ -18,28 +18,28 @@
 typedef struct GpuSortFinish
 {
 	PlannedStmt *stmt;
-	bool rescannable; /* plans give the same rows, and do nothing more, when they are read again */
+	bool rescannable; /* plans return the same rows, without side effects, if they are read again */
 	GpuSortSafety safety;
-	GpuSortDecisions *decisions; /* NULL: nobody wants the reasons */
-	int last_node_id;            /* 0: not known yet */
+	GpuSortDecisions *decisions; /* NULL if reasons are not wanted */
+	int last_node_id;            /* 0 while it is not known */
 } GpuSortFinish;
 
-/* A place in the plans: what is above it. */
+/* A place in the plans, described by what is above it. */
 typedef struct GpuSortPlanPlace
 {
 	GpuSortFinish *finish;
-	const Plan *above;  /* the plan right above; NULL: there is none */
-	int processes;      /* that run the plan here */
-	const Limit *limit; /* above, which asks for the first rows alone; NULL: all are asked for */
+	const Plan *above;  /* the plan right above, or NULL */
+	int processes;      /* number of processes that run the plan here */
+	const Limit *limit; /* a Limit above that needs only the first rows, or NULL */
 	bool foreign;       /* below another extension's node */
 	bool in_ranges;     /* between GpuSortOutput and the GpuSorts below it */
-	int rescan_param;   /* of the Gather, or Gather Merge, above; -1: there is none */
+	int rescan_param;   /* that of the Gather or Gather Merge above, or -1 */
 
-	/* of a Gather Merge right above, why it and the Sort were not replaced together; otherwise NULL */
+	/* why a Gather Merge right above was not replaced together with the Sort, or NULL */
 	const char *merge_why_not;
 } GpuSortPlanPlace;
 
-/* What a plan that cannot run as its path said is: an error in builds that check plans. */
+/* How a plan that cannot run as its path said is reported: as an error in builds that check plans. */
 #ifdef GPUSORT_CHECK_PLANS
 #define GPUSORT_BROKEN_PLAN ERROR
 #else

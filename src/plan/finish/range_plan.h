@@ -19,10 +19,10 @@ typedef struct GpuSortRangeColumn GpuSortRangeColumn;
 /* What is known of a plan that runs range by range. */
 typedef struct GpuSortRangePlan
 {
-	List *sorts;                 /* of CustomScan: the GpuSorts that it reads, in their order */
-	int ncolumns;                /* so many leading columns of all these sorts are the same below and here */
-	GpuSortRangeColumn *columns; /* and part ranges */
-	GpuSortUseKind use;          /* what the node right above the sort makes of the order */
+	List *sorts;                 /* the GpuSorts (CustomScans) that it reads, in their order */
+	int ncolumns;                /* number of leading sort columns that this plan's rows still have unchanged */
+	GpuSortRangeColumn *columns; /* these columns; they may divide ranges */
+	GpuSortUseKind use;          /* how the node right above the sort uses the order */
 	int partition_columns;       /* as in GpuSortOutputInfo */
 } GpuSortRangePlan;
 

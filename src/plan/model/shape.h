@@ -19,54 +19,54 @@
  */
 #define GPUSORT_MARGIN 1.2
 
-/* Estimated numbers of rows can be wrong by so much. */
+/* By how much estimated numbers of rows can be wrong. */
 #define GPUSORT_GUESS 10.0
 
 typedef enum GpuSortNodeKind
 {
-	GPUSORT_NODE_HASH_GROUPS, /* by a hash table: groups, DISTINCT, set operations */
+	GPUSORT_NODE_HASH_GROUPS, /* groups, DISTINCT and set operations by a hash table */
 	GPUSORT_NODE_SORTED_GROUPS,
-	GPUSORT_NODE_UNIQUE, /* groups of rows in order, without aggregates */
-	GPUSORT_NODE_SETOP,  /* of rows in order */
+	GPUSORT_NODE_UNIQUE, /* groups without aggregates, from rows in order */
+	GPUSORT_NODE_SETOP,  /* from rows in order */
 	GPUSORT_NODE_WINDOW,
-	GPUSORT_NODE_NUMBERING, /* a window that numbers rows of a GpuSort, which passes them on */
-	GPUSORT_NODE_RUNNING,   /* another whose functions follow from the rows before, of a GpuSort's */
+	GPUSORT_NODE_NUMBERING, /* a window over a GpuSort that only numbers rows */
+	GPUSORT_NODE_RUNNING,   /* another window over a GpuSort whose functions follow from the rows before */
 	GPUSORT_NODE_HASH_JOIN,
 	GPUSORT_NODE_MERGE_JOIN,
 	GPUSORT_NODE_MERGE_APPEND,
 	GPUSORT_NODE_GATHER,
 	GPUSORT_NODE_GATHER_MERGE,
-	GPUSORT_NODE_OTHER, /* what its cost says */
+	GPUSORT_NODE_OTHER, /* takes what its cost says */
 } GpuSortNodeKind;
 
-/* The aggregates of a node: what their transitions take. */
+/* The aggregates of a node, by what their transitions cost. */
 typedef struct GpuSortAggregates
 {
-	int values;         /* whose state is a value */
-	int states;         /* whose state has memory of its own */
-	double sorts;       /* with DISTINCT or ORDER BY, which sort the rows of each group: as many as of numbers */
-	int sorts_in_order; /* the same, of rows that are in order: ordered sets */
+	int values;         /* number of aggregates whose state is a value */
+	int states;         /* number of those whose state has memory of its own */
+	double sorts;       /* number of those that sort each group (DISTINCT, ORDER BY), weighted: 1 for numbers */
+	int sorts_in_order; /* number of ordered sets that sort rows already in order */
 } GpuSortAggregates;
 
-/* A node, beside what is below it, in one process. */
+/* A node without what is below it, in one process. */
 typedef struct GpuSortShape
 {
 	GpuSortNodeKind kind;
-	double rows;       /* in; of a join the outer side's */
+	double rows;       /* input rows; the outer side's for a join */
 	double inner_rows; /* of a join */
 	double rows_out;
 	double groups;
-	double frequent; /* part of the rows that groups have whose place in a hash table is always in the cache */
-	int width;       /* bytes of a row that comes in; of a join the outer side's */
+	double frequent; /* fraction of the rows whose groups are frequent, and so in the cache */
+	int width;       /* bytes of an input row; the outer side's for a join */
 	int inner_width; /* of a join */
 	GpuSortAggregates aggregates;
-	double memory;     /* bytes that its hash table may take, before it goes to disk; 0: as much as it likes */
+	double memory;     /* bytes that its hash table may take before it spills; 0 means no limit */
 	double entry;      /* bytes of a group in a hash table */
-	double table_rows; /* of a hash join's table, which processes may share */
-	double batches;    /* of a hash join */
-	double comparison; /* of a merge join: how many times as long as of numbers a comparison takes; 0: as long */
-	int workers;       /* of a Gather */
-	double cost;       /* of another node */
+	double table_rows; /* rows in a hash join's table, which processes may share */
+	double batches;    /* number of a hash join's batches */
+	double comparison; /* for a merge join: how many times as long as for numbers a comparison takes; 0 means 1 */
+	int workers;       /* those of a Gather */
+	double cost;       /* for other nodes */
 } GpuSortShape;
 
 extern double gpusort_node_time(const GpuSortShape *shape);

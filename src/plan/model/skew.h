@@ -14,9 +14,9 @@
 
 typedef struct GpuSortSkew
 {
-	double largest;  /* part of the rows that the largest group has; 0: not known */
-	double frequent; /* that all frequent ones have together */
-	double more;     /* so many times as many groups as PostgreSQL estimates are to be expected */
+	double largest;  /* fraction of the rows in the largest group; 0 if it is not known */
+	double frequent; /* fraction of the rows in all frequent groups */
+	double more;     /* expected number of groups divided by PostgreSQL's estimate */
 } GpuSortSkew;
 
 extern GpuSortSkew gpusort_path_skew(PlannerInfo *root, const Path *path);

@@ -14,23 +14,23 @@
 #include "nodes/plannodes.h"
 #include "plan/admission.h"
 
-/* What a GpuSort takes over its input, in ns. */
+/* The time of a GpuSort without its input, in ns. */
 typedef struct GpuSortTime
 {
 	double setup;
 
 	/* per row */
 	double ingest;  /* shared by parallel processes */
-	double order;   /* from ingest to the first row: all wait for it */
-	double emit;    /* the reader's */
-	double compare; /* of rows that the keys do not tell apart, the reader's */
-	double ties;    /* of that: of different strings that are alike in the first level of a collation */
+	double order;   /* between the last row in and the first row out: all processes wait */
+	double emit;    /* by the reader */
+	double compare; /* comparisons of rows with equal keys, by the reader */
+	double ties;    /* the part of compare for different strings that are equal on a collation's first level */
 
-	bool verified; /* all rows are read, to be verified, before the first is emitted */
-	bool by_page;  /* rows come by the page of a table, and the scan gives none out */
+	bool verified; /* all rows are read and verified before the first one is emitted */
+	bool by_page;  /* rows are read by the page, not from the scan node */
 
-	/* of the sort that PostgreSQL would do in its place */
-	double string_factor; /* its key takes so many times as long as a number */
+	/* about PostgreSQL's own sort of the same rows */
+	double string_factor; /* how many times as long as a number its key takes to compare */
 	bool in_order;        /* its rows are in order already */
 } GpuSortTime;
 

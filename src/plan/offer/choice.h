@@ -16,26 +16,26 @@
 typedef struct GpuSortPathPlace
 {
 	PlannerInfo *root;
-	double first; /* so many rows are wanted; -1: all */
-	bool alone;   /* one process reads it, once: Gathers may be in it */
-	bool once;    /* so does the statement: it is not of a SubPlan */
-	bool shared;  /* processes of a Gather have a part of its rows each, which they read once */
-	bool last;    /* it gives the rows of its query: in its order, if that has one */
-	bool ordered; /* what reads it relies on the order of PostgreSQL's path */
+	double first; /* number of rows that are wanted, or -1 for all */
+	bool alone;   /* one process reads it once, so it may contain Gathers */
+	bool once;    /* the statement reads it once: it is not in a SubPlan */
+	bool shared;  /* each process of a Gather reads a part of its rows, once */
+	bool last;    /* it returns the rows of its query, in the query's order if that has one */
+	bool ordered; /* the reader relies on the order of PostgreSQL's path */
 } GpuSortPathPlace;
 
-/* What could stand in a place. */
+/* The candidates for a place. */
 typedef struct GpuSortChoice
 {
 	const GpuSortPathPlace *place;
-	const Path *path;   /* PostgreSQL's */
-	const Path *native; /* the same with what takes places below it */
-	List *joins;        /* rels that native joins */
+	const Path *path;   /* PostgreSQL's path */
+	const Path *native; /* the same over what was chosen below it */
+	List *joins;        /* the rels that native joins */
 	List *partial;      /* those of them that it joins in several processes */
-	bool forced;        /* by gpusort.force: whatever time it takes */
+	bool forced;        /* chosen by gpusort.force, whatever its time */
 	Path *best;
-	double best_time; /* -1: nobody has asked yet */
-	double own_time;  /* of path */
+	double best_time; /* -1 until it is computed */
+	double own_time;  /* the time of path */
 } GpuSortChoice;
 
 extern GpuSortChoice gpusort_choice_begin(const GpuSortPathPlace *place, const Path *path, Path *taken);

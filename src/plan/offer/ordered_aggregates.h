@@ -13,18 +13,18 @@
 #include "nodes/pathnodes.h"
 #include "plan/model/shape.h"
 
-/* What one order of the rows does for all aggregates of a node. */
+/* How one order of the rows serves all aggregates of a node. */
 typedef enum GpuSortServed
 {
-	GPUSORT_SERVED_NONE,        /* not for all of them */
-	GPUSORT_SERVED_ORDER,       /* those with ORDER BY sort nothing */
-	GPUSORT_SERVED_DISTINCT,    /* all are of DISTINCT values, of the same columns, which a Unique tells */
-	GPUSORT_SERVED_FIRST_ROWS,  /* those with DISTINCT see the first row of each value, which a window numbers */
+	GPUSORT_SERVED_NONE,        /* it does not serve all of them */
+	GPUSORT_SERVED_ORDER,       /* aggregates with ORDER BY need not sort */
+	GPUSORT_SERVED_DISTINCT,    /* all have DISTINCT of the same columns, which a Unique below provides */
+	GPUSORT_SERVED_FIRST_ROWS,  /* those with DISTINCT filter the first row of each value, which a window numbers */
 	GPUSORT_SERVED_PERCENTILES, /* all are percentiles, or rank() and its like, which read few rows (percentiles.c) */
 	GPUSORT_SERVED_MODE,        /* all are mode(), for which the rows of each value are counted (mode.c) */
 } GpuSortServed;
 
-/* Lists of aggregates are of Aggref, of a query's. */
+/* Lists of aggregates contain a query's Aggrefs. */
 extern Path *gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
 											 const GroupPathExtraData *grouping, PathTarget *target, bool parallel);
 extern List *gpusort_aggregates_of_one_order(PlannerInfo *root, List *aggregates);

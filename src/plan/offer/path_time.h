@@ -12,22 +12,22 @@
 
 #include "nodes/pathnodes.h"
 
-/* Numbers of rows in place of those that are estimated: so many times as many. */
+/* Factors for estimated numbers of rows. */
 typedef struct GpuSortGuess
 {
-	double groups;          /* of all nodes that group */
-	const RelOptInfo *join; /* of this join alone: */
+	double groups;          /* for all nodes that group */
+	const RelOptInfo *join; /* the join to which the next three apply */
 	const Bitmapset *one_side;
 	double one_rows;
 	double other_rows;
-	double input; /* scans, and all that is not known, take so many times as long; 0: as estimated */
-	bool limits;  /* a Limit takes what the rows take that it wants; else what its cost says, in any place the same */
+	double input; /* factor for the time of scans and unknown nodes; 0 means as estimated */
+	bool limits;  /* a Limit takes the time of the rows that it needs; otherwise what its cost says */
 } GpuSortGuess;
 
-/* Numbers of rows as they are estimated. */
+/* All numbers as estimated. */
 extern const GpuSortGuess gpusort_as_estimated;
 
-/* The same, for what a whole statement takes. */
+/* The same, for the time of a whole statement. */
 extern const GpuSortGuess gpusort_with_limits;
 
 extern double gpusort_path_time(PlannerInfo *root, const Path *path, double first, const GpuSortGuess *guess);

@@ -19,27 +19,27 @@
 typedef struct GpuSortPath
 {
 	CustomPath custom; /* must be first field */
-	const Path *input; /* whose rows are sorted: a partial path, if they are gathered */
+	const Path *input; /* its rows are sorted; a partial path if gathered or shared */
 	bool gathered;
-	bool shared;      /* all processes read its rows, by ranges: those of input, a partial path */
-	double rows;      /* of all processes */
-	GpuSortTime time; /* over the input */
+	bool shared;      /* all processes read the sorted rows, by ranges */
+	double rows;      /* in all processes together */
+	GpuSortTime time; /* without the input's time */
 
-	const Path *range_top; /* the highest path above it that runs by ranges of its rows; NULL: none does */
-	bool range_parts;      /* the aggregate right above has something below it in the ranges, or its part of each */
-	bool only_formed;      /* that does only where rows are formed as the bytes that leave the server */
-	bool by_range;         /* its input runs by ranges, and PostgreSQL sorts the rows of each in its place */
+	const Path *range_top; /* the highest path above that runs by ranges of its rows, or NULL */
+	bool range_parts;      /* the aggregate right above range_top aggregates each range in parts */
+	bool only_formed;      /* ranges pay only if workers form rows as the bytes that leave the server */
+	bool by_range;         /* its input runs by ranges, and PostgreSQL sorts the rows of each range instead */
 	const char *why_alone; /* as in GpuSortPlanInfo */
-	GpuSortUse use;        /* what the path right above makes of the order */
+	GpuSortUse use;        /* how the path right above uses the order */
 } GpuSortPath;
 
-/* A partial path of groups of its rows. */
+/* A partial path that groups its rows. */
 typedef struct GpuSortGroupsPath
 {
 	CustomPath custom;       /* must be first field */
-	List *clauses;           /* that they are by */
-	double groups;           /* an estimate; a process can have fewer */
-	List *aggregates;        /* of Aggref, of which the groups have states */
+	List *clauses;           /* the clauses that it groups by */
+	double groups;           /* estimated number; a process may have fewer */
+	List *aggregates;        /* Aggrefs whose states the groups have */
 	uint64 transition_space; /* as in GroupingSetsPath */
 } GpuSortGroupsPath;
 

@@ -13,24 +13,24 @@
 #include "nodes/pathnodes.h"
 #include "plan/model/shape.h"
 
-/* What is known of a path. */
+/* The time of a path, and what is known about it. */
 typedef struct GpuSortParts
 {
-	double rows;   /* that it emits, in each process */
-	double before; /* all of the time, or until rows are in order */
-	double above;  /* from there on, divided if there are */
-	double again;  /* what these do more, if there are (gpusort_window_again_time) */
+	double rows;   /* number of rows that it emits, in each process */
+	double before; /* time until the rows are in order, or all of the time */
+	double above;  /* time from there on, which processes share if there are several */
+	double again;  /* additional time if they share it (gpusort_window_again_time) */
 	double processes;
-	double uneven;            /* the largest part of above is so many times as large as the others; 0: it is not */
-	double start;             /* of before, what it takes to start these */
-	const PathKey *range_key; /* by whose values the rows are shared out; NULL: by none, above belongs to one process */
-	const char *why_alone;    /* why it does all the same, where that is noted; NULL: it does not */
-	bool shared;              /* all of these are one process's, of those that share ranges below a Gather: rows, too */
-	bool goes_on;             /* a window below goes on from one range to the next: its partitions do not end with them */
-	int nodes;                /* above the sort that run by ranges and have something to do */
-	const Path *top;          /* the highest of these, with those that pass rows on */
-	bool in_parts;            /* what an aggregate, which is above top, has below it, or its part of each range */
-	List *sorts;              /* the GpuSorts below, if they note that; otherwise NIL */
+	double uneven;            /* size of the largest part of above divided by that of the others, or 0 */
+	double start;             /* the part of before that starts the processes */
+	const PathKey *range_key; /* rows are divided by its values; NULL if one process does all of above */
+	const char *why_alone;    /* why one process does above though rows could be divided, or NULL */
+	bool shared;              /* times and rows are those of one process of several that share ranges below a Gather */
+	bool goes_on;             /* a window below continues from one range to the next */
+	int nodes;                /* number of working nodes above the sort that run by ranges */
+	const Path *top;          /* the highest of these nodes, including those that only pass rows on */
+	bool in_parts;            /* an aggregate above top runs for each range in parts */
+	List *sorts;              /* the GpuSorts below that take notes, or NIL */
 } GpuSortParts;
 
 extern double gpusort_parts_total(const GpuSortParts *time);
