@@ -14,7 +14,7 @@
 #include "form/format.h"
 #include "pages/heap_pages.h"
 
-/* What some rows were formed as, one after another; data is NULL if they are in a table's pages. */
+/* The formed bytes of some rows, one after another; data is NULL if the rows are in a table's pages. */
 typedef struct GpuSortFormedRows
 {
 	const char *data;

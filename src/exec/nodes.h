@@ -11,13 +11,13 @@
 #include "exec/scan_state.h"
 #include "parallel/sort_set.h"
 
-/* In the order of the plan. */
+/* The GpuSorts of a plan below GpuSortOutput, in the order of the plan. */
 typedef struct GpuSortNodes
 {
 	GpuSortScanState **nodes;
-	GpuSortSortSet set; /* the nodes' */
-	int rescan_param;   /* all nodes from the GpuSortOutput down to these start over when it changes */
-	bool started;       /* they have, on a range: they must start over for another */
+	GpuSortSortSet set; /* of the nodes' sorts */
+	int rescan_param;   /* all nodes from the GpuSortOutput down restart when this parameter changes */
+	bool started;       /* the nodes have started on a range, so they must restart for another */
 } GpuSortNodes;
 
 extern void gpusort_nodes_find(GpuSortNodes *nodes, PlanState *ps, int rescan_param);

@@ -14,9 +14,9 @@
 
 typedef struct GpuSortNumberedRows
 {
-	GpuSortScanState *scan; /* whose rows the service has */
-	uint64 next;            /* number of the row that is read next */
-	uint64 read;            /* rows, in all */
+	GpuSortScanState *scan; /* its rows are in the service */
+	uint64 next;            /* number of the next row to read */
+	uint64 read;            /* number of rows read */
 } GpuSortNumberedRows;
 
 extern bool gpusort_numbered_go_to(GpuSortNumberedRows *rows, uint64 number);

@@ -23,10 +23,10 @@
 /* Where the rows of this process come from. */
 typedef enum GpuSortOutputStage
 {
-	GPUSORT_OUTPUT_BEGIN,  /* nowhere yet */
+	GPUSORT_OUTPUT_BEGIN,  /* none yet */
 	GPUSORT_OUTPUT_RANGES, /* the ranges that it claims */
-	GPUSORT_OUTPUT_ALONE,  /* the plan below, which this process runs as a whole */
-	GPUSORT_OUTPUT_ENDED,  /* there are none */
+	GPUSORT_OUTPUT_ALONE,  /* the whole plan below, which this process runs alone */
+	GPUSORT_OUTPUT_ENDED,  /* none; all were returned */
 } GpuSortOutputStage;
 
 /*
@@ -36,46 +36,46 @@ typedef enum GpuSortOutputStage
 typedef struct GpuSortOutputShared
 {
 	GpuSortClaims claims;
-	bool alone;     /* the service takes no part: one process does everything */
-	int nprocesses; /* the leader and its workers, if all start */
-	bool formed;    /* workers form their rows, and the queues are of bytes */
-	bool leads_all; /* all rows are the leader's to read, as if they were one range */
-	bool into;      /* all processes put their rows into a new table's pages, and there are no queues */
+	bool alone;     /* one process does everything, without the service */
+	int nprocesses; /* number of processes, if all workers start */
+	bool formed;    /* workers form their rows, and queues carry bytes */
+	bool leads_all; /* the leader reads all rows, as one range */
+	bool into;      /* all processes write their rows into a new table's pages, without queues */
 	GpuSortWindowShared window;
-	GpuSortProcessFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* by process, each of them writes its own */
+	GpuSortProcessFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* by process; each writes its own */
 } GpuSortOutputShared;
 
 /* For output.c and output_share.c alone, but that GpuSortExchange looks at stage and shared. */
 typedef struct GpuSortOutputState
 {
 	CustomScanState css; /* must be first field */
-	bool partial;        /* rows go to the node above in the same process, not to a GpuSortExchange */
+	bool partial;        /* each process passes its rows to the node above, not to a GpuSortExchange */
 	bool only_formed;    /* workers run ranges only if they form the rows, or put them into a table */
 	GpuSortNodes nodes;
 	GpuSortWindowRanges window;
-	GpuSortOutputShared *shared; /* NULL: there is none yet */
+	GpuSortOutputShared *shared; /* NULL until it is made */
 	GpuSortOutputStage stage;
-	int asked; /* the next range, which is this process's; -1: there is none */
+	int asked; /* the next range that this process has claimed, or -1 */
 
-	/* the leader's */
+	/* in the leader */
 	PlanState *gather;
-	ParallelContext *workers;       /* NULL: shared is not in Gather's memory, and there are no workers */
-	const GpuSortFormat *format;    /* by which workers form their rows; NULL: they do not */
-	const GpuSortNewTable *into;    /* whose pages take the rows; NULL: there is none */
-	GpuSortOutputShared *own;       /* what is shared then; NULL: not made */
-	GpuSortFailure lost;            /* why it runs the plan alone the next time; reason NONE: it does not */
-	GpuSortRowQueueReader **queues; /* by worker; NULL: none is open */
+	ParallelContext *workers;       /* NULL if there are no workers, and shared is not in Gather's memory */
+	const GpuSortFormat *format;    /* how workers form their rows, or NULL */
+	const GpuSortNewTable *into;    /* the new table that takes the rows, or NULL */
+	GpuSortOutputShared *own;       /* the shared state if there are no workers, or NULL */
+	GpuSortFailure lost;            /* why it runs the plan alone the next time; reason NONE if it does not */
+	GpuSortRowQueueReader **queues; /* by worker; NULL if none is open */
 	TupleTableSlot *empty_row;
 
 	/* for EXPLAIN, of the last run */
 	uint32 ranges;
 	int nprocesses;
-	GpuSortProcessFigures *figures; /* NULL: none */
+	GpuSortProcessFigures *figures; /* or NULL */
 } GpuSortOutputState;
 
 extern void gpusort_output_note_gather(PlanState *ps, PlanState *gather);
 
-/* GpuSortExchange's */
+/* For GpuSortExchange */
 extern GpuSortOutputState *gpusort_output_find(PlanState *gather);
 extern int gpusort_output_claim(GpuSortOutputState *state, uint32 range);
 extern int gpusort_output_claim_next(GpuSortOutputState *state);

@@ -29,8 +29,8 @@
 typedef struct GpuSortPageAhead
 {
 	BlockNumber block; /* the current page */
-	int pause;         /* so many pages are not looked up */
-	const char *next;  /* what is fetched lies below, down to end */
+	int pause;         /* number of pages that are not looked up */
+	const char *next;  /* memory below this, down to end, is fetched */
 	const char *end;
 	int step; /* bytes for each tuple of the current page */
 } GpuSortPageAhead;

@@ -25,8 +25,8 @@ typedef struct GpuSortPageQuals
 {
 	int count;
 	GpuSortPageQual *quals;
-	struct GpuSortTupleColumns *columns; /* that they are of, one for each */
-	Datum *values;                       /* of a tuple */
+	struct GpuSortTupleColumns *columns; /* the column of each condition */
+	Datum *values;                       /* their values in a tuple */
 	bool *nulls;
 	bool all; /* there are no other conditions */
 } GpuSortPageQuals;

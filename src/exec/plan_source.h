@@ -18,7 +18,7 @@ typedef struct GpuSortPlanSource
 	GpuSortSource source; /* must be first field */
 	PlanState *child;
 	bool whole;             /* all attributes are visible */
-	TupleTableSlot *stored; /* else: the child's, with a tuple of the visible ones; NULL: they have to be formed */
+	TupleTableSlot *stored; /* else the child's slot, with a tuple of the visible ones; NULL if rows must be formed */
 
 	/*
 	 * By scan, which is the child, or where that is an Append one of its parts, in their order: what gives the rows after

@@ -25,9 +25,9 @@
 /* The rows emitted. */
 typedef struct GpuSortRowStream
 {
-	bool ended;             /* there is no row after those in store */
-	bool keeping;           /* every row emitted goes into store; rows come from there first */
-	Tuplestorestate *store; /* rows emitted, for going back to; NULL: none yet */
+	bool ended;             /* there is no row behind those in store */
+	bool keeping;           /* each emitted row goes into store, and rows come from there first */
+	Tuplestorestate *store; /* emitted rows, to go back to, or NULL */
 	bool marked;            /* mark is set: a position in the reader's chunk */
 	GpuSortReaderMark mark;
 } GpuSortRowStream;
@@ -41,19 +41,19 @@ typedef struct GpuSortScanState
 	int eflags;
 
 	/* made once */
-	GpuSortPlanSource source;          /* where there is no ingest */
-	struct GpuSortIngestState *ingest; /* below Gather: the source; NULL: the child is read by this process alone */
-	bool workers_ended;                /* those that this node has started: the child cannot be read again */
+	GpuSortPlanSource source;          /* used without ingest */
+	struct GpuSortIngestState *ingest; /* the source below Gather; NULL if only this process reads the child */
+	bool workers_ended;                /* this node's own workers have ended, so the child cannot be read again */
 	GpuSortHeapRows *rows;
 	GpuSortState *sort;
-	GpuSortParallelSort *parallel;          /* several processes read the rows; NULL: this one reads all */
-	LimitState *limit;                      /* above: only its rows are wanted; NULL: all */
-	struct GpuSortPercentiles *percentiles; /* an Agg's right above, which reads rows by their numbers; NULL: none */
+	GpuSortParallelSort *parallel;          /* set if several processes read the rows; NULL if this one reads all */
+	LimitState *limit;                      /* a Limit above, if only its rows are wanted, or NULL */
+	struct GpuSortPercentiles *percentiles; /* of an Agg right above that reads rows by number, or NULL */
 
-	struct GpuSortRunning *running;     /* a WindowAgg's right above, where what it computes is; NULL: it is not */
-	struct GpuSortWindowRanges *window; /* the same, which reads ranges with rows near them; NULL: it does not */
+	struct GpuSortRunning *running;     /* of a WindowAgg right above that keeps only a state, or NULL */
+	struct GpuSortWindowRanges *window; /* of a WindowAgg right above that reads ranges with rows near them, or NULL */
 
-	/* a merge join's inner side: if it has no row, none of this node's is wanted; NULL: all are */
+	/* a merge join's inner side; if it has no row none of this node's rows is wanted.  Or NULL */
 	struct GpuSortScanState *inner;
 
 	GpuSortRowStream stream;

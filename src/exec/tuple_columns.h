@@ -21,7 +21,7 @@
 /* How a column of the table is stored. */
 typedef struct GpuSortStoredColumn
 {
-	int32 offset; /* bytes from the start of a tuple's data, where there are no NULLs; -1: that varies */
+	int32 offset; /* offset in a tuple's data if there are no NULLs; -1 if it varies */
 	int16 length; /* bytes; -1: a varlena, -2: a C string */
 	uint8 align;  /* bytes */
 	bool by_value;
@@ -31,22 +31,22 @@ typedef struct GpuSortStoredColumn
 typedef struct GpuSortWantedColumn
 {
 	int attribute; /* of the table, from 0 */
-	int to;        /* where its value goes, among those of a row */
+	int to;        /* index of its value in a row */
 	GpuSortStoredColumn stored;
 } GpuSortWantedColumn;
 
 typedef struct GpuSortTupleColumns
 {
-	int walk;       /* columns of a tuple that are walked over, where there are no NULLs */
+	int walk;       /* number of columns to walk over if there are no NULLs */
 	TupleDesc desc; /* of the table; belongs to it */
 	int count;
-	int fixed;                   /* so many leading ones of wanted have an offset */
-	int fixed_natts;             /* a tuple of so many attributes has them all */
+	int fixed;                   /* number of leading elements of wanted with an offset */
+	int fixed_natts;             /* a tuple with this many attributes has all of them */
 	GpuSortWantedColumn *wanted; /* in the table's order */
 
-	/* of all columns up to the last that is wanted */
+	/* for all columns up to the last wanted one */
 	GpuSortStoredColumn *stored;
-	int fixed_stored; /* so many leading ones have an offset */
+	int fixed_stored; /* number of leading columns with an offset */
 } GpuSortTupleColumns;
 
 extern GpuSortTupleColumns *gpusort_tuple_columns_create(TupleDesc desc, const AttrNumber *attnos, int count);

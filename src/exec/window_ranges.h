@@ -16,30 +16,30 @@
 #include "parallel/claims.h"
 #include "utils/dsa.h"
 
-/* In shared memory: the leader's to write, before ranges are totalled or published. */
+/* In shared memory.  The leader writes it before ranges are totalled or published. */
 typedef struct GpuSortWindowShared
 {
-	bool continued;     /* ranges go on from others */
+	bool continued;     /* ranges continue from others */
 	uint32 ranges;      /* in totals */
-	dsa_pointer totals; /* of dsa_pointers, by range: what each comes to, for who has claimed it to write */
+	dsa_pointer totals; /* array of dsa_pointers to each range's total, which the process that claimed it writes */
 } GpuSortWindowShared;
 
-/* In each process: for window_ranges.c alone. */
+/* In each process; for window_ranges.c only. */
 typedef struct GpuSortWindowRanges
 {
-	WindowAggState *window; /* NULL: there is none that goes on */
+	WindowAggState *window; /* a window that continues from range to range, or NULL */
 	GpuSortScanState *scan; /* right below it */
-	ExecProcNodeMtd native; /* how the window runs by itself, where it reads rows near a range */
+	ExecProcNodeMtd native; /* PostgreSQL's way to run the window, if it reads rows near a range */
 	dsa_area *area;         /* of totals */
-	uint32 added;           /* ranges of which the window has added what they come to */
+	uint32 added;           /* number of ranges whose totals the window has added */
 
-	/* of the current range, where rows near it are read with it */
-	uint64 skip;        /* rows before it */
-	uint64 keep;        /* its own */
-	uint64 left;        /* of these */
-	uint64 left_before; /* of those before it */
+	/* about the current range, if rows near it are read with it */
+	uint64 skip;        /* number of rows before it */
+	uint64 keep;        /* number of its own rows */
+	uint64 left;        /* own rows left */
+	uint64 left_before; /* rows before it that are left */
 
-	int passes; /* over the rows, in the leader: for EXPLAIN; 0: they were not shared out */
+	int passes; /* passes over the rows, in the leader, for EXPLAIN; 0 if rows were not divided */
 } GpuSortWindowRanges;
 
 extern void gpusort_window_ranges_init(GpuSortWindowRanges *ranges, PlanState *plan, const GpuSortOutputInfo *info,

@@ -15,7 +15,7 @@
 #include "sort/index_rows.h"
 #include "sort/source.h"
 
-/* Which part of the heap is whose; in shared memory, where several processes read it. */
+/* Which part of the heap belongs to which process; in shared memory if there are several. */
 typedef struct GpuSortHeapShare
 {
 	pg_atomic_uint64 next; /* the first block that nobody has claimed */
@@ -31,7 +31,7 @@ typedef struct GpuSortHeapSource
 	IndexInfo *info;
 	GpuSortIndexRows *form;
 	GpuSortHeapShare *share;
-	bool progress; /* to be reported */
+	bool progress; /* progress is reported */
 
 	/* the current part of the heap */
 	MemoryContext context; /* of its rows */

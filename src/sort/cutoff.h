@@ -16,20 +16,20 @@
  */
 #define GPUSORT_ROWS_PER_WANTED 4
 
-/* Leading words of a key that are looked at: rows that are equal in these are kept. */
+/* How many leading words of keys are compared; rows that are equal in these are kept. */
 #define GPUSORT_CUTOFF_WORDS 8
 
-/* What the processes of a sort have found out together, in memory that all of them see. */
+/* What the participants of a sort have counted together, in shared memory. */
 typedef struct GpuSortCutoffShared GpuSortCutoffShared;
 
-/* One process's view of it. */
+/* One participant's part. */
 typedef struct GpuSortCutoff
 {
-	uint32 words;                       /* of a key that are compared */
-	uint64 limit[GPUSORT_CUTOFF_WORDS]; /* rows of greater keys are not wanted */
-	bool useless;                       /* it drops too little: there is no sense in asking any more */
-	uint64 dropped;                     /* rows of this process */
-	struct GpuSortCutoffBatch *batch;   /* keys of rows that the others have not been told of */
+	uint32 words;                       /* number of words of a key that are compared */
+	uint64 limit[GPUSORT_CUTOFF_WORDS]; /* rows with greater keys are not wanted */
+	bool useless;                       /* it drops too few rows, and is not asked any more */
+	uint64 dropped;                     /* number of rows that this process dropped */
+	struct GpuSortCutoffBatch *batch;   /* keys of rows that the others do not know of */
 	GpuSortCutoffShared *shared;
 } GpuSortCutoff;
 

@@ -13,7 +13,7 @@
 #include "keys/keys.h"
 #include "sort/input.h"
 
-/* So many rows show which values there are, where statistics do not. */
+/* Number of rows whose values are counted if there are no statistics. */
 #define GPUSORT_FEW_VALUES_ROWS 4096
 
 extern int gpusort_few_values_rows(const GpuSortKeys *keys);

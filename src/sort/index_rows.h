@@ -29,13 +29,13 @@ typedef struct GpuSortIndexRows
 	GpuSortRows rows; /* must be first field */
 	Relation heap;
 	Relation index;
-	TupleDesc desc; /* the index's */
+	TupleDesc desc; /* of the index */
 
 	/* of the row that was opened last, desc->natts + 1 of them */
 	Datum *values;
 	bool *nulls;
 
-	char *sorted; /* out of PostgreSQL's sort: a row, in memory; NULL: there was none */
+	char *sorted; /* the row in memory that PostgreSQL's sort returned last, or NULL */
 	Size sorted_capacity;
 } GpuSortIndexRows;
 
@@ -58,7 +58,7 @@ gpusort_index_row_tuple(char *row)
 	return tuple;
 }
 
-/* Returns true if a row's tuple is nobody's duplicate. */
+/* Returns true if a row's tuple is dead, and so never a duplicate in a unique index. */
 static inline bool
 gpusort_index_row_is_dead(const char *row)
 {

@@ -16,25 +16,25 @@
 /* The first rows. */
 typedef struct GpuSortFirstRows
 {
-	MemoryContext context; /* the rows', emptied by gpusort_input_clear */
+	MemoryContext context; /* of the rows; gpusort_input_clear resets it */
 	char **rows;           /* in memory */
 	int count;
 	int capacity;
-	int next; /* the first one not passed on */
+	int next; /* the first row that was not passed on */
 	Size bytes;
-	bool ended; /* the source has no others */
+	bool ended; /* the source has no other rows */
 } GpuSortFirstRows;
 
 typedef struct GpuSortInput
 {
 	GpuSortSource *source;
-	GpuSortRows *rows; /* whose kind they are */
+	GpuSortRows *rows; /* for the rows' kind */
 	GpuSortFirstRows first;
-	bool at_first; /* the next batch is one of first's rows, or first says that there is none */
+	bool at_first; /* the next batch comes from first, which may also be at its end */
 
 	/* the current batch */
 	int count;
-	int next; /* the first row not passed on */
+	int next; /* the first row of it that was not passed on */
 	GpuSortRow batch[GPUSORT_BATCH_ROWS];
 } GpuSortInput;
 

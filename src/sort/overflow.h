@@ -19,13 +19,13 @@
 /* The long rows of one sort. */
 typedef struct GpuSortOverflow
 {
-	BufFile *file; /* of this process; NULL until there is a row */
+	BufFile *file; /* this process's file, NULL until there is a row */
 
-	/* where several processes have files: */
-	SharedFileSet *fileset; /* NULL: there is no other process */
+	/* if several processes have files: */
+	SharedFileSet *fileset; /* NULL if there is no other process */
 	int process;
 	MemoryContext context;
-	BufFile **others; /* by process, nothers of them; NULL: not opened */
+	BufFile **others; /* nothers files by process; NULL if not opened */
 	int nothers;
 } GpuSortOverflow;
 

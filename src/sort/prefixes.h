@@ -14,7 +14,7 @@
 #include "keys/keys.h"
 #include "sort/input.h"
 
-/* So many rows are enough to choose by. */
+/* Number of rows that are enough for a choice. */
 #define GPUSORT_SAMPLE_ROWS 256
 
 extern bool gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool first, double rows,

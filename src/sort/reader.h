@@ -13,46 +13,46 @@
 #include "client/client.h"
 #include "sort/row.h"
 
-/* What the rows must be when they come back. */
+/* What is known about the rows before they come back. */
 typedef struct GpuSortExpected
 {
 	uint64 rows;
 	uint64 bytes;     /* padded to 8 */
-	uint64 first;     /* rows before this number do not come */
-	uint64 tie_rows;  /* at most so many are marked TIE_NEXT; in_runs: not known */
-	bool in_runs;     /* they are sorted in runs, and merged as they come */
+	uint64 first;     /* number of the first row that comes */
+	uint64 tie_rows;  /* most rows that may be marked TIE_NEXT; unknown if in_runs */
+	bool in_runs;     /* the rows were sorted in runs, and are merged while they come */
 	uint8 flags;      /* GPUSORT_ROW_*: those that a row may have */
 	bool verified;    /* rows have tails (row_tail.h) */
-	bool all;         /* they are all that were put, so sum is that of their checks */
-	uint32 key_words; /* in a tail */
+	bool all;         /* all rows that were put come back, so sum is the sum of their checks */
+	uint32 key_words; /* number of key words in a tail */
 	uint64 sum;
 	bool parallel;     /* the rows are read by ranges, and some by other processes */
-	uint32 range_bits; /* parallel: rows of two ranges differ in so many leading bits of the key */
+	uint32 range_bits; /* if parallel: rows of two ranges differ in this many leading bits of the key */
 } GpuSortExpected;
 
-/* Rows of the ranges of a parallel sort that were read to their ends. */
+/* Totals of the ranges of a parallel sort that were read to their ends. */
 typedef struct GpuSortWhole
 {
 	uint64 rows;
 	uint64 bytes; /* padded to 8 */
-	uint64 sum;   /* of their checks, if they have tails */
+	uint64 sum;   /* sum of the checks, if rows have tails */
 } GpuSortWhole;
 
-/* What the reader keeps of the rows that it has verified, since the first. */
+/* What the reader keeps about the rows that it has verified. */
 typedef struct GpuSortVerified
 {
-	uint32 seed;       /* of their checks */
-	uint64 sum;        /* of these */
-	const uint64 *key; /* of the last one; zeros before the first */
-	uint8 flags;       /* of the last one: KEY_TRUNCATED if it was put with that, TIE_NEXT if it came with that */
+	uint32 seed;       /* seed of the checks */
+	uint64 sum;        /* sum of the checks */
+	const uint64 *key; /* key of the last row; zeros before the first */
+	uint8 flags;       /* of the last row: KEY_TRUNCATED as it was put, TIE_NEXT as it came */
 } GpuSortVerified;
 
 /* A range of a parallel sort that has been asked for. */
 typedef struct GpuSortAskedRange
 {
 	bool empty;
-	bool row_before; /* it was asked for with the row before it */
-	bool again;      /* its rows, or some of them, are read as those of another range, too */
+	bool row_before; /* the row before it is read with it */
+	bool again;      /* some of its rows are also read with another range */
 } GpuSortAskedRange;
 
 /* For reader.[ch] alone, but for the totals and failure. */
@@ -60,37 +60,37 @@ typedef struct GpuSortReader
 {
 	GpuSortClient *client;
 	GpuSortData data;   /* the current chunk */
-	char *cursor;       /* its next row */
-	char *end;          /* of its rows */
-	char *verified_end; /* of those that have been verified, or need not be */
-	uint32 tail;        /* bytes behind each of these that are not its own */
-	uint32 left;        /* its rows not read yet */
-	uint32 tie_rows;    /* its rows read that are marked TIE_NEXT */
-	bool last;          /* no chunk comes after it; in a parallel sort, in the current range */
+	char *cursor;       /* the next row in it */
+	char *end;          /* end of its rows */
+	char *verified_end; /* end of the rows that are verified, or need not be */
+	uint32 tail;        /* bytes of the tail behind each of these rows */
+	uint32 left;        /* number of rows not yet read */
+	uint32 tie_rows;    /* number of rows read that are marked TIE_NEXT */
+	bool last;          /* it is the last chunk, of the current range in a parallel sort */
 	GpuSortExpected expected;
 	GpuSortVerified verified;
-	uint64 last_key[GPUSORT_MAX_KEY_WORDS]; /* the key in verified once its chunk is gone */
+	uint64 last_key[GPUSORT_MAX_KEY_WORDS]; /* keeps verified.key once its chunk is gone */
 
-	/* in chunks that have arrived, since the first row */
+	/* totals of the chunks that have arrived */
 	uint32 chunks;
 	uint64 rows;
 	uint64 bytes;
 	uint64 all_tie_rows; /* marked TIE_NEXT */
 
 	/* in a parallel sort */
-	GpuSortAskedRange asked[GPUSORT_READS_MAX]; /* and not begun, in order */
+	GpuSortAskedRange asked[GPUSORT_READS_MAX]; /* ranges that were asked for and not begun, in order */
 	int nasked;
-	bool in_range;      /* the current range has not been read to its end, or is read again */
-	bool again;         /* its rows are not counted */
+	bool in_range;      /* a range is being read */
+	bool again;         /* the range's rows are not counted, because it is read twice */
 	bool row_before;    /* the row before the current range comes first, to be compared with */
-	bool at_border;     /* it has come: the next row to be verified is the first of the range */
-	bool all_asked;     /* the current range is all of the rows, to be compared with what is expected at its end */
-	GpuSortWhole begun; /* what rows, bytes and verified.sum were when it began */
+	bool at_border;     /* that row has come, so the next one is the first of the range */
+	bool all_asked;     /* the current range has all rows, which are compared with expected at its end */
+	GpuSortWhole begun; /* rows, bytes and verified.sum when the range began */
 	uint64 begun_tie_rows;
-	GpuSortWhole whole; /* all ranges that were read to their ends */
+	GpuSortWhole whole; /* totals of the ranges that were read to their ends */
 
 	/* totals */
-	double wait_ms;   /* for chunks */
+	double wait_ms;   /* time of waiting for chunks */
 	double gather_ms; /* the service's part */
 
 	GpuSortFailure failure; /* why there was no row */
@@ -120,7 +120,7 @@ gpusort_reader_at_end(const GpuSortReader *reader)
 	return reader->end - reader->cursor < GPUSORT_ROW_BYTES_MIN;
 }
 
-/* Returns true if the next row is nothing but a row: no other ties with it, and it is here.  Not legal at the end. */
+/* Returns true if the next row ties with no other and is no reference to a long row.  Not to be called at the end. */
 static inline bool
 gpusort_reader_next_is_plain(const GpuSortReader *reader)
 {

@@ -51,7 +51,7 @@ gpusort_copy(char *to, const char *from, Size bytes)
 	}
 }
 
-/* Returns a row's length in bytes, without what is behind it for verifying it. */
+/* Returns a row's length in bytes, without its tail. */
 static inline uint32
 gpusort_row_length(const char *row)
 {
@@ -71,10 +71,10 @@ gpusort_row_flags(const char *row)
 	return (uint8) row[GPUSORT_ROW_FLAGS_OFFSET];
 }
 
-/* No row is shorter, in bytes. */
+/* The least length of a row, in bytes. */
 #define GPUSORT_ROW_BYTES_MIN ((uint32) MAXALIGN(SizeofMinimalTupleHeader))
 
-/* Bytes of a row in a chunk, for a width in bytes as the planner estimates it. */
+/* Returns the bytes of a row in a chunk, for the planner's estimated width. */
 static inline uint64
 gpusort_row_bytes(uint32 width)
 {

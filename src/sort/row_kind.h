@@ -81,9 +81,9 @@ typedef struct GpuSortRowKind
 struct GpuSortRows
 {
 	const GpuSortRowKind *kind;
-	MemoryContext context;    /* it belongs to */
+	MemoryContext context;    /* the context that this belongs to */
 	GpuSortOverflow overflow; /* long rows of the current sort */
-	char *fetched;            /* one of them, in memory; NULL: none */
+	char *fetched;            /* a long row in memory, or NULL */
 };
 
 /* Returns the value of an attribute (1-based) of a row in memory; it may point into that. */

@@ -28,11 +28,11 @@
 #include "port/pg_crc32c.h"
 #include "service/protocol.h"
 
-/* No row in a chunk is longer than this leaves room for. */
+/* Rows in chunks are at most this long, so that a tail has room for their flags and length. */
 #define GPUSORT_TAIL_FLAGS_SHIFT 24
 #define GPUSORT_TAIL_LENGTH_MASK ((UINT32_C(1) << GPUSORT_TAIL_FLAGS_SHIFT) - 1)
 
-/* What is checked: these two bytes first, then all from the second offset on. */
+/* The check covers these two bytes first, then all from the second offset on. */
 #define GPUSORT_CHECKED_FIRST  (GPUSORT_ROW_FLAGS_OFFSET + 2)
 #define GPUSORT_CHECKED_OFFSET sizeof(uint64)
 
@@ -62,7 +62,7 @@ gpusort_crc_word(uint64 crc, const uint64 *word)
 }
 #endif
 
-/* Returns what the checks of a sort's rows begin with, so that rows of another sort are not taken for its own. */
+/* Returns the seed of a sort's checks, which differs between sorts, so that their rows cannot be confused. */
 static inline uint32
 gpusort_tail_seed(uint64 token)
 {

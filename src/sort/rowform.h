@@ -32,7 +32,7 @@ gpusort_copy_tuple(const char *tuple, uint32 length, char *row, char *limit)
 	return length;
 }
 
-/* Returns what of a heap tuple is laid out like a MinimalTuple, and its length in bytes. */
+/* Returns the part of a heap tuple that is laid out like a MinimalTuple, and its length in bytes. */
 static inline const char *
 gpusort_tuple_end(HeapTuple tuple, uint32 *length)
 {

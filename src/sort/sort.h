@@ -78,76 +78,76 @@
 /* Where the rows are. */
 typedef enum GpuSortStage
 {
-	GPUSORT_STAGE_INPUT,   /* in the source, and some in the service or in PostgreSQL's sort */
+	GPUSORT_STAGE_INPUT,   /* in the source; some may be in the service or in PostgreSQL's sort */
 	GPUSORT_STAGE_SERVICE, /* in the service, in order */
 	GPUSORT_STAGE_NATIVE,  /* in PostgreSQL's own sort, in order */
-	GPUSORT_STAGE_LOST,    /* nowhere any more; only where lost is set */
+	GPUSORT_STAGE_LOST,    /* lost; only if the field lost is set */
 } GpuSortStage;
 
 /* The sort in the service: service_sort.c's, but for writer, which the rows' put_rows adds rows with, and reader. */
 typedef struct GpuSortServiceSort
 {
-	GpuSortClient *client; /* NULL: there is none */
+	GpuSortClient *client; /* or NULL */
 	GpuSortWriter writer;
 	GpuSortReader reader;
 	GpuSortTies *ties;
-	bool check_order;                    /* is to be verified: libc's strings, abbreviated values */
-	struct GpuSortCollationCheck *check; /* NULL: not made */
+	bool check_order;                    /* the order is to be verified, of libc's strings or abbreviated values */
+	struct GpuSortCollationCheck *check; /* or NULL */
 	bool parallel;                       /* rows are read by ranges; the protocol calls it shared */
-	GpuSortJobSlot *job;                 /* for gpusort_jobs; NULL: not listed */
+	GpuSortJobSlot *job;                 /* for gpusort_jobs, or NULL */
 	MemoryContextCallback job_callback;
-	bool unreported; /* it is done, not lost, and the statistics have not been told */
+	bool unreported; /* the sort is done, and not yet counted in the statistics */
 } GpuSortServiceSort;
 
-/* What EXPLAIN and the statistics say of the last sort in the service. */
+/* What EXPLAIN and the statistics report about the last sort in the service. */
 typedef struct GpuSortFigures
 {
 	GpuSortEngineKind engine;
 	char device[GPUSORT_NAME_BYTES];
 	bool verified;  /* rows have tails (row_tail.h) */
-	uint64 dropped; /* rows that were not put, since they are not among the first ones */
-	uint64 skipped; /* rows that are not read, since OFFSET drops them */
+	uint64 dropped; /* rows that were not put, because they are not among the first ones */
+	uint64 skipped; /* rows that are not read, because OFFSET drops them */
 	GpuSortOutcome outcome;
-	uint64 pairs;     /* of neighbours that have been compared under collations of the C library */
-	double verify_ms; /* which that took */
-	GpuSortTimes ms;  /* without the times that reader and ties keep: see gpusort_service_sort_times */
+	uint64 pairs;     /* pairs of neighbours that were compared, under collations of the C library */
+	double verify_ms; /* the time of these comparisons */
+	GpuSortTimes ms;  /* without the times that reader and ties keep (gpusort_service_sort_times) */
 } GpuSortFigures;
 
 /* Others may read it; only the room sort/, and parallel/ for a sort of its own, write what is not the caller's. */
 typedef struct GpuSortState
 {
-	/* the caller's, before begin */
+	/* set by the caller before begin */
 	uint64 estimated_rows;
 	uint32 estimated_width; /* bytes of a row's data */
-	bool may_reread;        /* rows are asked for again, or backwards, or marked in PostgreSQL's sort */
-	uint64 bound;           /* only so many rows are wanted; 0: all */
-	uint64 offset;          /* so many of them need not be given out; before perform, and before rewind */
-	bool stays;             /* what is made of the rows stays on disk: they are verified, whatever the settings say */
+	bool may_reread;        /* rows may be read again, backwards, or from a mark */
+	uint64 bound;           /* number of rows that are wanted; 0 means all */
+	uint64 offset;          /* number of these that are skipped; set before perform, and before rewind */
+	bool stays;             /* the result stays on disk, so rows are verified whatever the settings say */
 
-	/* for a sort whose rows are read by ranges, parallel/'s */
+	/* set by parallel/, for a sort whose rows are read by ranges */
 	const volatile bool *stop; /* no rows are wanted any more */
-	bool *lost;                /* set when rows are, and there is no fallback then; NULL: there is */
+	bool *lost;                /* set to true if rows are lost, instead of a fallback; NULL if there is a fallback */
 
 	/* made once */
 	GpuSortRows *rows;
 	GpuSortColumn *columns;
 	int ncolumns;
 	GpuSortKeys *keys;
-	MemoryContext context; /* of everything that belongs to one sort */
+	MemoryContext context; /* has everything that belongs to one sort */
 
 	/* one sort; gpusort_sort_end resets it */
 	GpuSortStage stage;
 	instr_time begun;
-	bool emitted;     /* a row, since perform or the last rewind: too late to fall back */
-	bool in_ties;     /* service.ties has a run that was not given out whole */
+	bool emitted;     /* a row was emitted since perform or the last rewind, so it is too late to fall back */
+	bool in_ties;     /* service.ties has a run that was not emitted whole */
 	bool range_ended; /* no row is left of the current range */
 	GpuSortServiceSort service;
 	Tuplesortstate *native; /* PostgreSQL's own sort; NULL: none */
 
 	/* of the last sort */
-	GpuSortFailure reason; /* why PostgreSQL sorted, or rows are lost; reason NONE: neither */
+	GpuSortFailure reason; /* why PostgreSQL sorted, or rows are lost; otherwise reason NONE */
 	GpuSortFigures figures;
-	bool few_logged; /* that there were few rows has been said once */
+	bool few_logged; /* it was logged once that there were few rows */
 
 	GpuSortInput input;
 } GpuSortState;
@@ -165,7 +165,7 @@ extern void gpusort_sort_end(GpuSortState *sort);
 extern void gpusort_sort_drop(GpuSortState *sort);
 pg_noreturn extern void gpusort_sort_report_lost(bool emitted, const GpuSortFailure *failure);
 
-/* In the places of put and perform where others put rows, too */
+/* Instead of put and perform, if other processes put rows too */
 extern bool gpusort_sort_put_own(GpuSortState *sort, GpuSortFailure *full);
 extern bool gpusort_sort_take_back(GpuSortState *sort, const GpuSortPut *others, const GpuSortFailure *full);
 extern void gpusort_sort_complete(GpuSortState *sort, bool good, const GpuSortFailure *failure);
@@ -173,7 +173,7 @@ extern void gpusort_sort_complete(GpuSortState *sort, bool good, const GpuSortFa
 /* For a parallel sort: the rows of the next range that reader was asked for */
 extern bool gpusort_sort_begin_range(GpuSortState *sort, GpuSortFailure *failure);
 
-/* Of a run that needs a tie-break and was not given out whole (in_ties): shows the next row; NULL after the last. */
+/* Shows the next row of a run that needs a tie-break (in_ties); NULL after the last one. */
 static inline void *
 gpusort_sort_next_tied(GpuSortState *sort)
 {
@@ -183,7 +183,7 @@ gpusort_sort_next_tied(GpuSortState *sort)
 	return row;
 }
 
-/* In stage NATIVE: shows the next row, or going backwards the one before; NULL after the last. */
+/* In stage NATIVE: shows the next row, or the one before if going backward; NULL after the last one. */
 static inline void *
 gpusort_sort_next_native(GpuSortState *sort, bool forward)
 {

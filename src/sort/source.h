@@ -16,15 +16,15 @@
 #include "access/htup_details.h"
 #include "facts/table_column.h"
 
-/* Rows of a batch at most: a heap page's. */
+/* The most rows of a batch: those of a heap page. */
 #define GPUSORT_BATCH_ROWS MaxHeapTuplesPerPage
 
 /* A row of a source, valid until the next batch is asked for. */
 typedef struct GpuSortRow
 {
-	const Datum *values; /* by attribute: of those to sort by, as asked for; of all, where tuple is not the whole row */
+	const Datum *values; /* by attribute: those of sort columns, or all if tuple is not the whole row */
 	const bool *nulls;
-	const char *tuple; /* what can be copied as it is, see row_kind.h; NULL: there is no such thing */
+	const char *tuple; /* bytes that can be copied as they are (row_kind.h), or NULL */
 	uint32 length;     /* bytes of tuple */
 } GpuSortRow;
 
@@ -54,8 +54,8 @@ typedef struct GpuSortSourceMethods
 struct GpuSortSource
 {
 	const GpuSortSourceMethods *methods;
-	bool may_restart; /* it can give the same rows again */
-	int attributes;   /* set by the sort: where there is a tuple, no others are looked at than these leading ones */
+	bool may_restart; /* it can return the same rows again */
+	int attributes;   /* set by the sort: number of leading attributes whose values it reads if there is a tuple */
 };
 
 #endif /* GPUSORT_SOURCE_H */

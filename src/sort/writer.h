@@ -23,34 +23,34 @@
 typedef struct GpuSortPut
 {
 	uint64 rows;
-	uint64 truncated; /* those of them whose keys are */
-	uint64 bytes;     /* of rows, as far as they travel */
-	uint64 sum;       /* of the checks of rows with tails */
-	uint64 dropped;   /* rows that were not put, since they are not among those wanted */
+	uint64 truncated; /* number of rows with truncated keys */
+	uint64 bytes;     /* bytes of rows that travel */
+	uint64 sum;       /* sum of the checks, if rows have tails */
+	uint64 dropped;   /* rows that were not put, because they are not wanted */
 } GpuSortPut;
 
 typedef struct GpuSortWriter
 {
 	GpuSortClient *client;
 	const GpuSortKeys *keys;
-	Size tail;                 /* bytes behind each row for verifying it (row_tail.h); 0: none */
-	uint32 seed;               /* of the checks in tails */
-	GpuSortOverflow *overflow; /* where long rows go; NULL: they are not taken */
-	GpuSortJobSlot *job;       /* where progress is shown; NULL: nowhere */
-	GpuSortCutoff *cutoff;     /* which rows are wanted, as the caller sets it; NULL: all */
+	Size tail;                 /* bytes of the tail behind each row (row_tail.h), or 0 */
+	uint32 seed;               /* seed of the checks in tails */
+	GpuSortOverflow *overflow; /* where long rows go; NULL if they are not accepted */
+	GpuSortJobSlot *job;       /* where progress is shown, or NULL */
+	GpuSortCutoff *cutoff;     /* which rows are wanted, set by the caller; NULL means all */
 
 	/* the current chunk */
-	char *chunk;      /* NULL: none yet */
+	char *chunk;      /* NULL before the first one */
 	char *cursor;     /* where the next record goes */
 	uint32 *offset;   /* where the next record's offset goes */
-	uint32 rows_max;  /* that it takes */
-	uint32 rows_left; /* of these; 0: no chunk, or a full one */
+	uint32 rows_max;  /* number of rows that it takes */
+	uint32 rows_left; /* number of rows that it still takes; 0 if it is full or there is none */
 
 	/* totals */
 	uint64 rows;
-	uint64 truncated;   /* those of them whose keys are */
-	uint64 bytes;       /* of rows, as far as they travel */
-	uint64 sum;         /* of the checks in tails */
+	uint64 truncated;   /* number of rows with truncated keys */
+	uint64 bytes;       /* bytes of rows that travel */
+	uint64 sum;         /* sum of the checks in tails */
 	uint64 bytes_shown; /* of them, in job */
 	uint64 temp_bytes_shown;
 	double wait_ms;         /* for chunks */
