@@ -15,7 +15,7 @@
 
 typedef struct GpuSortClient GpuSortClient;
 
-/* Rows that have arrived; they belong to the client until it frees the chunk. */
+/* Rows that have arrived; valid until the caller frees the chunk. */
 typedef struct GpuSortData
 {
 	char *rows;   /* NULL when there are none */

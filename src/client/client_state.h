@@ -17,7 +17,7 @@
 #include "client/space.h"
 #include "service/protocol.h"
 
-/* A chunk that may be filled with so many rows. */
+/* A chunk, and the number of rows that it may be filled with. */
 typedef struct Grant
 {
 	uint32 chunk;
@@ -57,7 +57,7 @@ struct GpuSortClient
 	uint64 next_row; /* the number of the row that comes next */
 
 	bool shared;
-	bool void_grants;                         /* chunks may have been granted that others' SORT took back */
+	bool void_grants;                         /* granted chunks may be invalid after another's SORT */
 	bool in_runs;                             /* they are read back, sorted and merged as they come, which may take long */
 	uint64 sorted_rows;                       /* that can be read, after sort */
 	RowInterval intervals[GPUSORT_READS_MAX]; /* asked for and not over, oldest first */

@@ -18,9 +18,9 @@
  */
 typedef struct GpuSortBitWriter
 {
-	uint64 *next; /* where the word goes */
-	uint64 word;  /* its bits so far, at the top; zeros below */
-	int room;     /* bits left in it, 1 to 64 */
+	uint64 *next; /* where the current word will be stored */
+	uint64 word;  /* the current word: its bits so far, at the top; zeros below */
+	int room;     /* bits left in the current word, 1 to 64 */
 } GpuSortBitWriter;
 
 /*

@@ -17,12 +17,12 @@
 #include "access/attnum.h"
 #include "keys/types.h"
 
-/* The most that the key leaves out or has of a string. */
+/* The most bytes of a string that the key leaves out, and that it has. */
 #define GPUSORT_COMMON_PREFIX_MAX 1000 /* bytes */
 #define GPUSORT_PREFIX_MAX        246  /* bytes */
-#define GPUSORT_WORD_BYTES        8    /* of a value that is abbreviated */
+#define GPUSORT_WORD_BYTES        8    /* bytes of an abbreviated value */
 
-/* The most values of a column that are known beforehand, and bytes of them; and bits of a rank among them. */
+/* The most known values of a column, and their bytes in total; the bits of a rank among them. */
 #define GPUSORT_KNOWN_MAX   1023
 #define GPUSORT_KNOWN_BYTES 32768
 #define GPUSORT_RANK_BITS   11
@@ -37,10 +37,10 @@ typedef struct GpuSortKnownString
 /* Values of a column of strings whose ranks are in the key: see encode.c. */
 typedef struct GpuSortKnownValues
 {
-	bool ranked;   /* there are to be ranks, be the values chosen yet or not */
-	bool complete; /* nearly all rows are thought to have one of these values */
+	bool ranked;   /* the column will have ranks, whether or not the values are chosen yet */
+	bool complete; /* nearly all rows are expected to have one of these values */
 	int count;
-	uint16 ends[GPUSORT_KNOWN_MAX]; /* of each value, in bytes */
+	uint16 ends[GPUSORT_KNOWN_MAX]; /* by value: the offset of its end in bytes */
 	char bytes[GPUSORT_KNOWN_BYTES];
 } GpuSortKnownValues;
 
@@ -52,12 +52,12 @@ typedef struct GpuSortPrefix
 {
 	int length;        /* bytes of a string that are in the key, from where it differs from the common prefix;
 						* of a numeric, digits to base 10000, and nothing else of this is for it */
-	int common_length; /* bytes that most strings begin with, which are not */
+	int common_length; /* bytes of the common prefix, which the key leaves out */
 	char common[GPUSORT_COMMON_PREFIX_MAX];
-	GpuSortKnownValues known; /* in their order */
-	bool settled;             /* statistics have told all of this: there is no need to choose again by first rows */
+	GpuSortKnownValues known; /* in the column's order */
+	bool settled;             /* all of this comes from statistics, so first rows need not be looked at */
 
-	/* of the first column: how little the keys say, as gpusort_first_levels_tied has it; 0 of others */
+	/* first column only: fraction of comparisons that keys do not decide (gpusort_first_levels_tied) */
 	double tied;
 } GpuSortPrefix;
 
@@ -68,29 +68,29 @@ typedef struct GpuSortColumn
 	Oid sort_operator; /* < or > */
 	Oid collation;
 	bool nulls_first;
-	Oid value_type; /* of the values; needed where the operator's is a pseudotype */
-	Oid key_type;   /* the wider type whose keys are wanted; InvalidOid: the operator's own */
+	Oid value_type; /* type of the values; needed if the operator's type is a pseudotype */
+	Oid key_type;   /* a wider type whose keys are used, or InvalidOid */
 
-	/* what follows is derived by gpusort_keys_create */
+	/* derived by gpusort_keys_create */
 	bool descending;
 	GpuSortEncoding encoding;
-	int fixed_bits;             /* bits after that of numbers of up to 64 bits; 0 for others */
-	uint64 flip;                /* what a value of fixed_bits is XORed with: all of them for DESC */
+	int fixed_bits;             /* bits of numbers of up to 64 bits; 0 for other values */
+	uint64 flip;                /* XORed with a value of fixed_bits: all bits for DESC */
 	const GpuSortKeyType *type; /* the encoding's row */
-	void *state;                /* the encoder's, if it has one */
-	List *libc_collations;      /* of the C library, which the key rests on */
-	Oid abbreviated_by;         /* the operator family whose words are in the key; InvalidOid: there are no such */
-	bool partial;               /* as gpusort_key_is_partial has it */
+	void *state;                /* the encoder's state, if it has one */
+	List *libc_collations;      /* collations of the C library that the key depends on */
+	Oid abbreviated_by;         /* the operator family that makes abbreviated keys, or InvalidOid */
+	bool partial;               /* see gpusort_key_is_partial */
 
-	/* what follows is derived by gpusort_keys_lay_out */
-	uint32 bits;         /* in the key; the first is its NULL bit */
-	int difference_bits; /* of strings, after that: where it differs from the common prefix; 0 if there can be none */
-	int prefix_length;   /* bytes after that; of numerics, their digits in the key */
-	int size_bits;       /* after these, for the length */
+	/* derived by gpusort_keys_lay_out */
+	uint32 bits;         /* number of its bits in the key; the first is the NULL bit */
+	int difference_bits; /* strings: bits for where it differs from the common prefix; 0 if there is none */
+	int prefix_length;   /* strings: bytes that follow; numerics: digits in the key */
+	int size_bits;       /* bits that follow, for the length */
 	int common_length;
 	const char *common_prefix;       /* belongs to the keys */
-	int rank_bits;                   /* of strings, after the NULL bit; the rest is of those without a rank; 0: none has */
-	struct GpuSortKnownTable *known; /* the values that have ranks, belongs to the keys; NULL: none */
+	int rank_bits;                   /* strings: bits of a rank, behind the NULL bit; 0 if there are no ranks */
+	struct GpuSortKnownTable *known; /* the values that have ranks, belongs to the keys; or NULL */
 } GpuSortColumn;
 
 typedef struct GpuSortKeys
@@ -98,18 +98,18 @@ typedef struct GpuSortKeys
 	int count;
 	GpuSortColumn *columns;
 	int encodable;           /* how many leading columns have an encoding */
-	int sized;               /* how many of them are sized: strings and numerics */
+	int sized;               /* how many of them each sort sizes: strings and numerics */
 	int encoded;             /* how many leading columns are in the key */
-	int exact_columns;       /* leading columns, not all, in which rows of equal keys are equal */
+	int exact_columns;       /* number of leading columns in which rows with equal keys are equal; not all columns */
 	AttrNumber last_attno;   /* the highest attribute that encoding needs */
 	uint32 words;            /* 64-bit words of a key */
 	bool may_tie;            /* keys can be truncated */
-	bool one_fixed;          /* there is just one column, of fixed_bits */
-	bool all_fixed;          /* or several, each of fixed_bits */
-	bool one_numeric;        /* or a numeric, of GPUSORT_NUMERIC_DIGITS digits */
+	bool one_fixed;          /* the only column has fixed_bits */
+	bool all_fixed;          /* all of several columns have fixed_bits */
+	bool one_numeric;        /* the only column is a numeric of GPUSORT_NUMERIC_DIGITS digits */
 	GpuSortPrefix *prefixes; /* of the sized columns, in order; NULL before there is a layout */
 	MemoryContext scratch;   /* for detoasted values; reset after each row that used it */
-	MemoryContext tables;    /* of known values; NULL: there have been none */
+	MemoryContext tables;    /* of known values, or NULL */
 } GpuSortKeys;
 
 static inline bool
@@ -118,7 +118,7 @@ gpusort_column_is_string(const GpuSortColumn *column)
 	return column->type->string != GPUSORT_STRING_NONE;
 }
 
-/* Returns true if each sort decides how much of a column's values is in the key: it has a GpuSortPrefix. */
+/* Returns true if each sort decides how much of a column's values is in the key, in a GpuSortPrefix. */
 static inline bool
 gpusort_column_is_sized(const GpuSortColumn *column)
 {
@@ -139,7 +139,7 @@ gpusort_column_is_verified(const GpuSortColumn *column)
 	return column->libc_collations != NIL || OidIsValid(column->abbreviated_by);
 }
 
-/* Returns which value of those that are known has this number, and its length in bytes. */
+/* Returns the known value with this number, and its length in bytes. */
 static inline const char *
 gpusort_known_value(const GpuSortKnownValues *known, int i, int *length)
 {

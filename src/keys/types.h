@@ -15,7 +15,7 @@
 /* How the values of a column become bits; gpusort_key_types has a row for each. */
 typedef enum GpuSortEncoding
 {
-	GPUSORT_ENCODE_NONE = 0, /* not at all */
+	GPUSORT_ENCODE_NONE = 0, /* no encoding */
 
 	/* numbers of up to 64 bits, which encode.c encodes: it takes all from BOOL to TID for such */
 	GPUSORT_ENCODE_BOOL,
@@ -23,11 +23,11 @@ typedef enum GpuSortEncoding
 	GPUSORT_ENCODE_INT2,
 	GPUSORT_ENCODE_INT4,
 	GPUSORT_ENCODE_INT8,
-	GPUSORT_ENCODE_UINT8, /* 8 bytes without a sign */
+	GPUSORT_ENCODE_UINT8, /* an unsigned number of 8 bytes */
 	GPUSORT_ENCODE_OID,
 	GPUSORT_ENCODE_FLOAT4,
 	GPUSORT_ENCODE_FLOAT8,
-	GPUSORT_ENCODE_INT2_AS_INT4, /* with the keys of a wider type */
+	GPUSORT_ENCODE_INT2_AS_INT4, /* encoded like a wider type */
 	GPUSORT_ENCODE_INT2_AS_INT8,
 	GPUSORT_ENCODE_INT4_AS_INT8,
 	GPUSORT_ENCODE_FLOAT4_AS_FLOAT8,
@@ -35,7 +35,7 @@ typedef enum GpuSortEncoding
 	GPUSORT_ENCODE_MACADDR8,
 	GPUSORT_ENCODE_TID,
 
-	/* by an encoder of their own */
+	/* values with an encoder of their own */
 	GPUSORT_ENCODE_UUID,
 	GPUSORT_ENCODE_INTERVAL,
 	GPUSORT_ENCODE_TIMETZ,
@@ -43,7 +43,7 @@ typedef enum GpuSortEncoding
 	GPUSORT_ENCODE_NUMERIC,
 	GPUSORT_ENCODE_ENUM,
 
-	/* strings, of which a prefix is in the key */
+	/* strings, with a prefix in the key */
 	GPUSORT_ENCODE_TEXT,
 	GPUSORT_ENCODE_BPCHAR,
 	GPUSORT_ENCODE_BYTEA,
@@ -56,7 +56,7 @@ typedef enum GpuSortEncoding
 	GPUSORT_ENCODE_LIBC_BPCHAR,
 	GPUSORT_ENCODE_LIBC_NAME,
 
-	/* what is made of other values */
+	/* values that are made of other values */
 	GPUSORT_ENCODE_ARRAY,
 	GPUSORT_ENCODE_RANGE,
 	GPUSORT_ENCODE_MULTIRANGE,
@@ -73,21 +73,21 @@ typedef enum GpuSortEncoding
 /* Where a string's bytes are. */
 typedef enum GpuSortStringForm
 {
-	GPUSORT_STRING_NONE = 0, /* it is no string */
+	GPUSORT_STRING_NONE = 0, /* not a string */
 	GPUSORT_STRING_BYTES,    /* all of a varlena */
 	GPUSORT_STRING_PADDED,   /* a varlena without the blanks at its end */
 	GPUSORT_STRING_NAME,     /* up to the first zero byte */
-	GPUSORT_STRING_BITS,     /* of a varlena that begins with their number */
+	GPUSORT_STRING_BITS,     /* a varlena that begins with the number of bits */
 } GpuSortStringForm;
 
-/* What a string's bytes in the key are. */
+/* Where the bytes of a string's key come from. */
 typedef enum GpuSortStringSource
 {
-	GPUSORT_SOURCE_STRING = 0,   /* its own */
-	GPUSORT_SOURCE_ICU,          /* of ICU's sort key */
-	GPUSORT_SOURCE_LIBC,         /* of the first level of the C library's */
-	GPUSORT_SOURCE_PARTS,        /* it is no string: of the encodings of what it is made of */
-	GPUSORT_SOURCE_ABBREVIATION, /* nor here: of what its operator class makes of it */
+	GPUSORT_SOURCE_STRING = 0,   /* the string */
+	GPUSORT_SOURCE_ICU,          /* ICU's sort key */
+	GPUSORT_SOURCE_LIBC,         /* the first level of the C library's collation key */
+	GPUSORT_SOURCE_PARTS,        /* not a string: the encodings of its parts */
+	GPUSORT_SOURCE_ABBREVIATION, /* not a string: the abbreviated key */
 } GpuSortStringSource;
 
 struct GpuSortBits; /* bit_writer.h */
@@ -103,8 +103,8 @@ typedef bool (*GpuSortEncoder)(void *state, Datum value, struct GpuSortBits *bit
 typedef struct GpuSortOrder
 {
 	Oid opfamily;
-	Oid input_type; /* which opfamily compares them as */
-	Oid type;       /* their own, no domain */
+	Oid input_type; /* the type as which opfamily compares them */
+	Oid type;       /* their own type, not a domain */
 	Oid collation;
 } GpuSortOrder;
 
@@ -131,23 +131,23 @@ typedef int (*GpuSortBytesEncoder)(const struct GpuSortKeyType *type, void *stat
 /* One encoding, of one of two forms: a fixed number of bits, or bytes.  See types.c on what a new one takes. */
 typedef struct GpuSortKeyType
 {
-	int bits;           /* in the key, without the one for NULL; 0: bytes, of which each sort takes as many as it needs */
-	bool truncates;     /* a value may not be in the key whole, so that rows need a tie-break */
-	GpuSortEncoding as; /* equal values of that encoding have the same bits; NONE: of this one alone */
+	int bits;           /* bits in the key, without the one for NULL; 0 if each sort decides how many bytes it takes */
+	bool truncates;     /* a key may not hold its value whole, so that rows need a tie-break */
+	GpuSortEncoding as; /* an encoding that gives equal values the same bits, or NONE */
 
-	/* of a fixed number of bits that is not left to encode.c, as short numbers are: at most 192 */
+	/* for a fixed number of bits, at most 192; NULL for short numbers, which encode.c encodes */
 	GpuSortEncoder encode;
-	bool detoast; /* encode gets a varlena neither compressed nor kept elsewhere */
+	bool detoast; /* encode gets varlenas that are neither compressed nor out of line */
 
-	/* makes the state for values of an order, which lives as long as the current memory context; NULL: none is needed */
+	/* makes the state for an order, in the current memory context; NULL if none is needed */
 	void *(*create)(const GpuSortOrder *order);
 
-	/* of bytes; of numerics, only for samples and as parts of others */
+	/* for bytes; numerics use it only for samples and as parts of other values */
 	GpuSortBytesEncoder bytes;
 	GpuSortStringForm string;
-	GpuSortStringSource source; /* if it is not the string, the state is the collation's */
-	GpuSortEncoding under_icu;  /* what takes its place under ICU collations */
-	GpuSortEncoding under_libc; /* and under the C library's */
+	GpuSortStringSource source; /* if it is not STRING, the state belongs to the collation */
+	GpuSortEncoding under_icu;  /* the encoding to use under ICU collations */
+	GpuSortEncoding under_libc; /* the encoding to use under collations of the C library */
 
 	/*
 	 * of what is made of other values: the GpuSortOrder of each part of a type's values.  Those of whose first part
@@ -158,7 +158,7 @@ typedef struct GpuSortKeyType
 
 extern const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count];
 
-/* Returns true if the same values have the same keys in all sorts, once they are laid out alike. */
+/* Returns true if equal values have equal keys in all sorts with the same layout. */
 static inline bool
 gpusort_keys_are_same_everywhere(GpuSortEncoding encoding)
 {

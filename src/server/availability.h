@@ -13,17 +13,17 @@
 #include "portability/instr_time.h"
 #include "server/service_state.h"
 
-/* What a backend that waits for a service has seen of its pulse; zeroed at first, but for generation. */
+/* What a waiting backend has seen of the service's pulse; zeroed at first, except generation. */
 typedef struct GpuSortPulseWatch
 {
 	uint32 generation; /* of the service that it waits for */
-	TimestampTz alive; /* as the service was last seen; 0: not yet */
-	int looks;         /* since then */
+	TimestampTz alive; /* the service's last sign of life that was seen; 0 before */
+	int looks;         /* looks since then */
 	int silent;        /* looks since the wait began */
 	instr_time looked; /* the last look, or the beginning of the wait */
 } GpuSortPulseWatch;
 
-/* A backend that waits for a service looks at its pulse so often, in milliseconds, whatever else wakes it. */
+/* How often a backend that waits for a service looks at its pulse, in milliseconds. */
 #define GPUSORT_LOOK_MS 1000
 
 extern void gpusort_availability_init(void);

@@ -23,7 +23,7 @@ typedef struct GpuSortDistrusted
 	Oid object;
 } GpuSortDistrusted;
 
-/* When so many are distrusted, all others are. */
+/* If this many are distrusted, all others are too. */
 #define GPUSORT_DISTRUSTED_MAX 64
 
 extern bool gpusort_shared_distrust(Oid catalog, Oid object);

@@ -14,7 +14,7 @@
 
 #include "service/protocol.h"
 
-/* A service that got so many PINGs in turn and answered none is hung. */
+/* A service is hung if it has not answered this many PINGs in turn. */
 #define GPUSORT_PINGS_UNANSWERED 4
 
 /* The command line: gpusortd and its options. */
@@ -32,20 +32,20 @@ typedef struct GpuSortServiceArguments
  */
 typedef struct GpuSortServiceProcess
 {
-	pid_t pid;   /* 0: there is none, and the rest means nothing */
-	int control; /* our end of the socket pair; -1: closed */
+	pid_t pid;   /* 0 if there is no process; the rest is then undefined */
+	int control; /* our end of the socket pair; -1 if closed */
 	uint32 generation;
 	GpuSortServiceArguments arguments;
 	uint64 started;
 	uint64 ready;
-	uint64 drained; /* it was to be told to end after its last sort */
-	uint64 closed;  /* control was, by the service: it has ended or is about to */
+	uint64 drained; /* when it was told to end after its last sort */
+	uint64 closed;  /* when the service closed control, because it ends */
 	uint64 killed;
 	bool told_drain;
-	bool told_late;   /* the log tells that it is not ready in time */
+	bool told_late;   /* it was logged that it is not ready in time */
 	bool left_behind; /* it was killed and does not end */
 	int unanswered;   /* PINGs since its last PONG */
-	int status;       /* how it ended, as waitpid tells it */
+	int status;       /* how it ended, as waitpid returns it */
 } GpuSortServiceProcess;
 
 extern uint64 gpusort_process_now(void);

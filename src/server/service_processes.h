@@ -13,10 +13,10 @@
 #include "server/service_process.h"
 #include "server/service_state.h"
 
-/* One less than there are pulses: then a generation can be found whose pulse is nobody's. */
+/* One less than the number of pulses, so that there is always a generation with a free pulse. */
 #define GPUSORT_PROCESSES (GPUSORT_PULSES - 1)
 
-/* A service that is to end has so long to do it before it is killed; then to vanish, before it is left behind. */
+/* How long a service may take to end before it is killed, and then to vanish before it is left behind. */
 #define GPUSORT_EXIT_WAIT_MS 2000
 
 extern GpuSortServiceProcess gpusort_processes[GPUSORT_PROCESSES]; /* those with a pid */

@@ -20,7 +20,7 @@ typedef enum GpuSortServiceState
 	GPUSORT_SERVICE_READY,
 	GPUSORT_SERVICE_DRAINING, /* settings changed: ends after its last sort, another is about to start */
 	GPUSORT_SERVICE_HUNG,     /* does not answer; is being killed */
-	GPUSORT_SERVICE_BACKOFF,  /* ended or would not start; tried again later */
+	GPUSORT_SERVICE_BACKOFF,  /* ended or did not start; it is started again later */
 } GpuSortServiceState;
 
 /*
@@ -29,8 +29,8 @@ typedef enum GpuSortServiceState
  */
 typedef struct GpuSortPulse
 {
-	uint32 generation; /* whose; 0: nobody's */
-	bool lost;         /* hung, killed or ended: whatever it held is lost */
+	uint32 generation; /* whose pulse it is; 0 if free */
+	bool lost;         /* hung, killed or ended; its sorts are lost */
 	TimestampTz alive; /* when it last answered */
 } GpuSortPulse;
 
@@ -43,17 +43,17 @@ typedef struct GpuSortPulse
 typedef struct GpuSortService
 {
 	GpuSortServiceState state;
-	TimestampTz since;    /* it is in this state */
+	TimestampTz since;    /* since when it is in this state */
 	pid_t supervisor_pid; /* 0: none */
 	pid_t pid;            /* the service's; 0: none */
 	uint32 generation;    /* from 1 */
 	uint32 leaving;       /* services of older generations that end their last sorts, or cannot be killed */
-	TimestampTz started;  /* the service was; 0: never */
+	TimestampTz started;  /* when the service was started; 0 if never */
 	uint32 engines;       /* bit mask of 1 << GpuSortEngineKind */
 	uint32 devices;
 	uint64 device_limit;                 /* bytes */
 	uint64 host_limit;                   /* bytes */
-	char report[GPUSORT_TEXT_BYTES];     /* what it said before it was ready, or why there is none; empty: nothing */
+	char report[GPUSORT_TEXT_BYTES];     /* what it reported before it was ready, or why there is none; may be empty */
 	GpuSortPulse pulses[GPUSORT_PULSES]; /* of generation g in g % GPUSORT_PULSES */
 } GpuSortService;
 

@@ -21,7 +21,7 @@
 
 typedef struct GpuSortSharedState
 {
-	LWLock lock; /* guards all of it but what GpuSortJobSlot says */
+	LWLock lock; /* guards everything except the fields that GpuSortJobSlot names */
 	ConditionVariable service_changed;
 	GpuSortService service;
 	GpuSortAllStats stats;

@@ -17,38 +17,38 @@
 typedef struct GpuSortTimes
 {
 	double queue;       /* until there were chunks and memory */
-	double ingest;      /* of rows, their production by the child included; the wait in the queue is no part of it */
-	double upload_wait; /* for chunks, and for the last uploads; no part of ingest */
+	double ingest;      /* reading and encoding rows, the child included, without the wait in the queue */
+	double upload_wait; /* waiting for chunks, and for the last uploads; not part of ingest */
 	double sort;        /* in the engine: compaction, sort, check */
 	double gather;      /* in the engine: putting rows into order */
 	double emit;        /* waiting for rows that had not arrived */
 	double ties;        /* ordering runs of equal keys with the comparator */
 } GpuSortTimes;
 
-/* What sorts have done that were sorted in one database. */
+/* Counts for the sorts of one database. */
 typedef struct GpuSortStats
 {
-	Oid database; /* InvalidOid: of those beyond the first GPUSORT_STATS_DATABASES */
-	uint64 sorts; /* done by the service */
+	Oid database; /* InvalidOid for all beyond the first GPUSORT_STATS_DATABASES */
+	uint64 sorts; /* sorts that the service did */
 	uint64 rows;
 	uint64 bytes;
-	uint64 temp_bytes; /* written to temporary files */
+	uint64 temp_bytes; /* bytes written to temporary files */
 	uint64 runs;
 	uint64 tie_rows;
 	GpuSortTimes ms;
-	uint64 index_builds;    /* of the sorts, those of indexes that were built */
-	uint64 declined_builds; /* of indexes of tables that have pages, left to PostgreSQL */
-	uint64 formed_rows;     /* that parallel workers formed as the bytes that leave the server */
-	uint64 formed_bytes;    /* of these */
-	uint64 small_sorts;     /* of few rows, done by PostgreSQL: no fallbacks */
+	uint64 index_builds;    /* the number of sorts that built an index */
+	uint64 declined_builds; /* index builds that were left to PostgreSQL, of tables that are not empty */
+	uint64 formed_rows;     /* rows that parallel workers formed as bytes for a client, or put into a table */
+	uint64 formed_bytes;    /* bytes of formed rows */
+	uint64 small_sorts;     /* sorts of few rows that PostgreSQL did; not counted as fallbacks */
 	uint64 fallbacks;
 	uint64 fallbacks_by_reason[GPUSORT_REASONS];
 } GpuSortStats;
 
-/* So many databases are counted apart, and all others together, in one entry more. */
+/* Number of databases that are counted separately; all others share one more entry. */
 #define GPUSORT_STATS_DATABASES 64
 
-/* Of all databases; the entries of those that have sorted, in no order, and then that of the others. */
+/* Counts of all databases: entries of those that have sorted, in no order, then the shared entry. */
 typedef struct GpuSortAllStats
 {
 	TimestampTz reset;

@@ -4,7 +4,7 @@
  *	  What pg_stat_activity says that a process waits for.
  *
  * From PostgreSQL 17 on each kind of wait has an event of its own, of the type Extension;
- * before there is one for all, Extension.  doc/operations.md tells what each means.
+ * before there is one for all, Extension.  doc/views.md tells what each means.
  *
  * The server has room for so many names of all extensions.  Where it is used up the process
  * waits as Extension, too: that is no reason for a query to fail.

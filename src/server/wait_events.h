@@ -15,12 +15,12 @@ typedef enum GpuSortWait
 	GPUSORT_WAIT_START,         /* a service that is starting */
 	GPUSORT_WAIT_CONNECT,       /* the service, to take a connection */
 	GPUSORT_WAIT_STATUS,        /* the service, to tell about its devices */
-	GPUSORT_WAIT_QUEUE,         /* to be let in */
-	GPUSORT_WAIT_INGEST,        /* room for rows, or that all have been taken */
+	GPUSORT_WAIT_QUEUE,         /* its turn, for chunks or memory */
+	GPUSORT_WAIT_INGEST,        /* room for rows, or the end of the ingest */
 	GPUSORT_WAIT_SORT,          /* the order */
 	GPUSORT_WAIT_EMIT,          /* rows in order */
-	GPUSORT_WAIT_WORKERS,       /* the leader: workers that put their rows, or have them sorted */
-	GPUSORT_WAIT_RANGES,        /* a worker: others' rows, and the one that has them sorted and cut into ranges */
+	GPUSORT_WAIT_WORKERS,       /* the leader: workers that put rows or order the sort */
+	GPUSORT_WAIT_RANGES,        /* a worker: the other participants, until ranges are published */
 	GPUSORT_WAIT_VERIFY,        /* the leader: workers that verify the order */
 	GPUSORT_WAIT_EXCHANGE,      /* the leader: a worker's rows */
 	GPUSORT_WAIT_EXCHANGE_ROOM, /* a worker: room for rows in its queue to the leader */

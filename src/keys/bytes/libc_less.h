@@ -17,12 +17,12 @@
 
 #ifdef __GLIBC__
 
-/* A locale, and where strings under it may be cut. */
+/* A locale, and the places where strings under it may be cut. */
 typedef struct GpuSortLibcLess
 {
 	locale_t locale;
-	bool tells;               /* anything */
-	unsigned char bytes[256]; /* what is known of each byte */
+	bool tells;               /* it knows of any place */
+	unsigned char bytes[256]; /* facts about each byte */
 } GpuSortLibcLess;
 
 extern void gpusort_libc_less_init(GpuSortLibcLess *less, locale_t locale, GpuSortLibcWalk *walk);

@@ -33,14 +33,14 @@
 typedef struct GpuSortByteWriter
 {
 	char *next;
-	char *end; /* of the room */
+	char *end; /* end of the room */
 } GpuSortByteWriter;
 
 /* How the values of a part are encoded. */
 typedef struct GpuSortPart
 {
-	GpuSortEncoding encoding;   /* NONE: they are not */
-	int fixed_bytes;            /* of numbers of up to 64 bits; 0: others */
+	GpuSortEncoding encoding;   /* NONE if they have no encoding */
+	int fixed_bytes;            /* bytes of numbers of up to 64 bits; 0 for other values */
 	const GpuSortKeyType *type; /* the encoding's row */
 	void *state;
 } GpuSortPart;
