@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* The same in the module and the engines that are built with it, and in no others. */
+/* Equal only in a module, service and engines that were built together. */
 extern const uint64_t gpusort_service_build;
 
 #endif /* GPUSORT_SERVICE_BUILD_H */

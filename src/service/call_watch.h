@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-/* Calls of GpuSortEngineOps, by name, and what else a thread may be long at. */
+/* Calls of GpuSortEngineOps, by name, and other work that may take a thread long. */
 typedef enum GpuSortCallType
 {
 	GPUSORT_CALL_BEGIN,
@@ -32,7 +32,7 @@ typedef enum GpuSortCallType
 typedef struct GpuSortCallWatch
 {
 	const uint32_t *ticks; /* atomic: counted by the main thread */
-	uint32_t *steps;       /* atomic: what the job has begun so far, engine calls and reads of runs, of all its threads */
+	uint32_t *steps;       /* atomic: number of engine calls and reads of runs that the job's threads have begun */
 	int call;              /* atomic: 1 + GpuSortCallType, or 0 */
 	uint32_t since;        /* atomic: tick when it was entered */
 } GpuSortCallWatch;

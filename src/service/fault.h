@@ -32,7 +32,7 @@
 
 #include "service/protocol.h"
 
-/* Messages to a client that are spoilt, with the chunk that comes with them: POINT(name, message, what is wrong). */
+/* Messages to a client, and their chunks, that are damaged: POINT(name, message, what is wrong). */
 #define GPUSORT_FAULTS_SENT(POINT)                                                          \
 	POINT(drop_row, DATA, "one row fewer is counted, its bytes are")                        \
 	POINT(drop_row_and_bytes, DATA, "the last row is counted neither in rows nor in bytes") \
@@ -88,7 +88,7 @@
 	POINT(message_late, ANY, "a message of a type that is over")                            \
 	POINT(exit_service, DATA, "the service exits")
 
-/* Messages of a client at which the whole service stops, by SIGSTOP: POINT(name, message, when). */
+/* Messages of a client that stop the whole service, by SIGSTOP: POINT(name, message, when). */
 #define GPUSORT_FAULTS_STOP(POINT)                   \
 	POINT(stop_connect, HELLO, "stops at connect")   \
 	POINT(stop_status, STATUS, "stops at status")    \
@@ -100,7 +100,7 @@
 	POINT(stop_emit, CHUNK_FREE, "stops at emit")    \
 	POINT(stop_rewind, REWIND, "stops at rewind")
 
-/* Engine calls that do not return, however they are cancelled: POINT(name, command of job.h, when). */
+/* Engine calls that do not return, even if they are cancelled: POINT(name, command of job.h, when). */
 #define GPUSORT_FAULTS_HANG(POINT)             \
 	POINT(hang_begin, BEGIN, "hangs in begin") \
 	POINT(hang_put, PUT, "hangs in put")       \
@@ -125,15 +125,15 @@ extern void gpusort_fault_call(int command);
 extern void gpusort_fault_read(void);
 extern void gpusort_fault_start(void);
 
-/* A message is about to be sent; true if that was done here, in another way. */
+/* To be called before a message is sent; returns true if it was sent here, in another way. */
 #define GPUSORT_FAULT_SENT(session, message, type) gpusort_fault_sent(session, message, type)
-/* A legal message has come. */
+/* To be called when a valid message has come. */
 #define GPUSORT_FAULT_RECEIVED(message)            gpusort_fault_received(message)
-/* An engine is about to be called for a command. */
+/* To be called before an engine call for a command. */
 #define GPUSORT_FAULT_CALL(command)                gpusort_fault_call(command)
-/* A part of a run is about to be read. */
+/* To be called before a part of a run is read. */
 #define GPUSORT_FAULT_READ()                       gpusort_fault_read()
-/* The service is about to say that it is ready. */
+/* To be called before the service reports that it is ready. */
 #define GPUSORT_FAULT_START()                      gpusort_fault_start()
 
 #else

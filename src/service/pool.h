@@ -17,11 +17,11 @@
 
 typedef struct GpuSortPool GpuSortPool;
 
-/* What one sort has of the pool; belongs to the sort's session, zeroed at first. */
+/* One sort's part of the pool; belongs to the sort's session, zeroed at first. */
 typedef struct GpuSortPoolShare
 {
 	uint32_t held;   /* chunks */
-	bool guaranteed; /* admitted: will get GPUSORT_JOB_CHUNKS_MIN when it asks */
+	bool guaranteed; /* admitted: it will get GPUSORT_JOB_CHUNKS_MIN when it asks */
 } GpuSortPoolShare;
 
 /* Who may touch a chunk now. */

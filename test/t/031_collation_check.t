@@ -326,7 +326,8 @@ $session->run("SET plan_cache_mode = force_generic_plan; PREPARE p AS $queries{t
 my $native = $node->safe_psql('postgres', "SET gpusort.enable = off; $queries{text}");
 is($session->run('EXECUTE p'), $native, 'a prepared statement');
 like($session->run('EXPLAIN (ANALYZE, COSTS OFF) EXECUTE p'),
-	qr/Fallback Reason: collation: a check found that the collation of sort key 1/, 'falls back at once when it is run again');
+	qr/Fallback Reason: collation: a check found that the collation of sort key 1/,
+	'falls back at once when it is run again');
 is($session->run("BEGIN; DECLARE c CURSOR FOR $queries{text}; FETCH 5 FROM c"),
 	join("\n", (split /\n/, $native)[0 .. 4]), 'a cursor');
 $session->run('COMMIT');

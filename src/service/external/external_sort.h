@@ -16,19 +16,19 @@
 
 typedef struct GpuSortExternal GpuSortExternal;
 
-/* What came of a call. */
+/* The result of a call. */
 typedef enum GpuSortProgress
 {
-	GPUSORT_PROGRESS_FAILED = -1, /* *error tells */
+	GPUSORT_PROGRESS_FAILED = -1, /* failed; see *error */
 	GPUSORT_PROGRESS_DONE,
-	GPUSORT_PROGRESS_LACKS_SPACE, /* nothing was done: to be called again when there is more file space */
+	GPUSORT_PROGRESS_LACKS_SPACE, /* nothing was done; call again when there is more file space */
 } GpuSortProgress;
 
 /* What a sort works with; all of it outlives the sort. */
 typedef struct GpuSortExternalMeans
 {
 	GpuSortEngineHandle handle;
-	GpuSortHostMemory *run_memory;    /* for runs; NULL: they go to files alone */
+	GpuSortHostMemory *run_memory;    /* for runs; NULL if these go to files only */
 	int cpus;                         /* that the process may use */
 	const int *cancelled;             /* atomic */
 	GpuSortCallWatch *watch;          /* of the caller's thread */

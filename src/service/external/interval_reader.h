@@ -19,7 +19,7 @@ typedef struct GpuSortKeyInterval
 	uint64_t bytes; /* of records */
 } GpuSortKeyInterval;
 
-/* Reads records run by run, each in its order.  Belongs to the caller, who has no other use for what is in it. */
+/* Reads records run by run, each in its order.  Belongs to the caller, who does not look inside. */
 typedef struct GpuSortIntervalReader
 {
 	const GpuSortRuns *runs;

@@ -14,7 +14,7 @@
 
 typedef struct GpuSortMerge GpuSortMerge;
 
-/* What is merged, and by whom; belongs to the caller, and stays as it is as long as the merge is there. */
+/* What is merged, and by which threads; belongs to the caller, and must not change during the merge. */
 typedef struct GpuSortMergeSource
 {
 	const GpuSortEngineHandle *handle;

@@ -36,24 +36,24 @@ typedef struct GpuSortMergeLoader
 struct GpuSortMerge
 {
 	GpuSortMergeSource source;
-	uint32_t bits; /* partitions begin at keys that are 0 behind these, but for those that were cut again */
+	uint32_t bits; /* partitions begin at keys with zeros behind this many bits, except those that were cut again */
 	uint32_t capacity;
 	GpuSortMergeLoader loaders[GPUSORT_JOB_LOADERS];
-	uint32_t nloaders; /* that there are to be, and: */
+	uint32_t nloaders; /* number of loaders to start, and: */
 	uint32_t started;
 
 	pthread_mutex_t lock;
 	pthread_cond_t change;
-	GpuSortMergePartition **partitions; /* by rising keys */
+	GpuSortMergePartition **partitions; /* by ascending keys */
 	uint32_t count;
 	uint32_t room;
-	uint32_t open; /* loading or open, and: */
+	uint32_t open; /* number of partitions that are loading or open, and: */
 	uint32_t loading;
-	GpuSortMergePartition *wanted;  /* that the sort's thread waits for, or NULL */
-	GpuSortMergePartition *emitted; /* that rows are being given out of, or NULL */
-	GpuSortMergePartition *latest;  /* the last in the order of which rows were wanted, or NULL */
-	bool no_room;                   /* no more is loaded ahead before one was closed */
-	uint64_t busy_bytes;            /* a partition of more is cut in two where others have the memory */
+	GpuSortMergePartition *wanted;  /* the partition that the sort's thread waits for, or NULL */
+	GpuSortMergePartition *emitted; /* the partition whose rows are being emitted, or NULL */
+	GpuSortMergePartition *latest;  /* the last partition, in order, whose rows were wanted, or NULL */
+	bool no_room;                   /* nothing is loaded ahead until a partition was closed */
+	uint64_t busy_bytes;            /* a partition with more bytes is cut in two if others have the memory */
 	bool closing;
 	bool failed;
 	GpuSortError error;

@@ -11,7 +11,7 @@
 #include "service/external/interval_reader.h"
 #include "service/external/merge.h"
 
-/* Of a partition of which that is not known yet. */
+/* A number of rows that is not known yet. */
 #define GPUSORT_ROWS_UNKNOWN UINT64_MAX
 
 typedef enum GpuSortPartitionState
@@ -23,18 +23,18 @@ typedef enum GpuSortPartitionState
 
 typedef struct GpuSortMergePartition
 {
-	uint64_t *first_key; /* it has the keys from here on; NULL: from the first of all on */
+	uint64_t *first_key; /* it begins at this key; NULL for the first partition */
 	uint64_t first_row;  /* number of its first row, or ROWS_UNKNOWN */
 	uint64_t rows;       /* or ROWS_UNKNOWN */
-	uint64_t loaded;     /* rows that were found when it was loaded; the loader's while LOADING, as this: */
+	uint64_t loaded;     /* rows found when it was loaded; while LOADING this and bytes belong to the loader */
 	uint64_t bytes;      /* of their records */
 	GpuSortPartitionState state;
-	uint64_t *only_key; /* all its keys are this one, too many for the memory: rows come as they were put; else NULL */
-	uint64_t emitted;   /* rows given out since it was opened, and: */
+	uint64_t *only_key; /* set if all its keys are equal and too many for the memory: rows come as they were put */
+	uint64_t emitted;   /* rows emitted since it was opened, and: */
 	double used;        /* when last, by gpusort_clock_ms */
 
 	/* OPEN */
-	GpuSort *sort;               /* in order; NULL: it has no rows, or only_key */
+	GpuSort *sort;               /* its rows in order; NULL if it has none, or with only_key */
 	GpuSortKeyInterval interval; /* only_key: where they are */
 	GpuSortIntervalReader reader;
 	uint64_t reader_row; /* only_key: of the partition, before which the reader is */
@@ -50,7 +50,7 @@ typedef struct GpuSortLoadMemory
 	char *scratch; /* the reader's */
 } GpuSortLoadMemory;
 
-/* What came of loading. */
+/* The result of loading. */
 typedef enum GpuSortLoad
 {
 	GPUSORT_LOAD_FAILED = -1,

@@ -21,8 +21,8 @@
 
 typedef struct GpuSortMemoryHolder
 {
-	bool (*reclaim)(struct GpuSortMemoryHolder *holder); /* returns true if that gave some back */
-	bool to_merges;                                      /* and gives to nobody else */
+	bool (*reclaim)(struct GpuSortMemoryHolder *holder); /* returns true if it gave back some memory */
+	bool to_merges;                                      /* it gives memory only to merges */
 
 	LIST_ENTRY(GpuSortMemoryHolder)
 	neighbours;

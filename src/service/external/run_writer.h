@@ -17,13 +17,13 @@ typedef struct GpuSortRunWriter
 {
 	/* set by its owner */
 	const GpuSortEngineOps *ops;
-	GpuSortRuns *runs; /* the thread's while it is busy */
+	GpuSortRuns *runs; /* belongs to the thread while it is busy */
 	const int *cancelled;
 	GpuSortCallWatch *watch; /* the thread's */
 
 	/* run_writer.c's */
 	pthread_t thread;
-	bool busy;         /* the thread was started, and not waited for */
+	bool busy;         /* the thread was started and not yet waited for */
 	uint32_t finished; /* atomic: runs that are written, and whose memory is free */
 	GpuSort *sort;
 	uint64_t bytes;

@@ -37,7 +37,7 @@ typedef struct GpuSortRuns
 	uint64_t largest;   /* bytes of the largest run */
 } GpuSortRuns;
 
-/* A place in a run: before this record of this block; the end: nblocks, 0, 0. */
+/* A place in a run: before this record of this block; at the end nblocks, 0, 0. */
 typedef struct GpuSortRunPlace
 {
 	uint32_t block;
@@ -45,7 +45,7 @@ typedef struct GpuSortRunPlace
 	uint32_t byte; /* and their bytes */
 } GpuSortRunPlace;
 
-/* Compares keys: less than 0, 0, or more. */
+/* Compares keys; returns less than 0, 0, or more. */
 static inline int
 gpusort_compare_keys(const uint64_t *a, const uint64_t *b, uint32_t words)
 {
@@ -57,7 +57,7 @@ gpusort_compare_keys(const uint64_t *a, const uint64_t *b, uint32_t words)
 	return 0;
 }
 
-/* Bytes of a record: its key and its row, padded; 0: that cannot be one, of so many bytes at most. */
+/* Returns the bytes of a record, its key and its row, padded; 0 if no record of at most this many bytes is there. */
 static inline uint32_t
 gpusort_record_bytes(const char *record, uint32_t key_words, uint64_t most)
 {

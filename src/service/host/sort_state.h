@@ -45,18 +45,18 @@ typedef struct GpuSortHostSlab
 {
 	char *start; /* an extent; belongs to the sort */
 	size_t bytes;
-	size_t used;     /* by chunks that were put */
-	size_t promised; /* to reserves that no put has used up yet */
+	size_t used;     /* bytes used by chunks that were put */
+	size_t promised; /* bytes promised to reserves that no put has used yet */
 } GpuSortHostSlab;
 
-/* A reserve that no put has used up yet. */
+/* A reserve that no put has used yet. */
 typedef struct GpuSortHostReserve
 {
 	uint32_t rows_max;
 	uint32_t slab; /* where its chunk goes */
 } GpuSortHostReserve;
 
-/* Rows with equal words, so many that all threads go on with them. */
+/* So many rows with equal words that all threads work on them together. */
 typedef struct GpuSortHostRun
 {
 	size_t start;
@@ -83,7 +83,7 @@ typedef struct GpuSortPacking
 	bool pext;      /* the CPU gathers bits in one instruction */
 	/* moves of word w: first[w] up to first[w + 1] */
 	uint32_t first[GPUSORT_MAX_KEY_WORDS + 1];
-	/* without pext a move is of a run of bits, of which a word has 32 at most */
+	/* without pext a move is a run of bits; a word has at most 32 */
 	GpuSortBitMove moves[GPUSORT_MAX_KEY_WORDS * 33];
 } GpuSortPacking;
 
@@ -114,7 +114,7 @@ struct GpuSort
 	bool ascending;  /* keys came in order so far */
 	bool descending; /* each key came strictly below the one before */
 
-	/* memory; room.c's, but for what the steps do in the work space */
+	/* memory; only room.c changes it, except the contents of the work space */
 	uint64_t charged; /* all that is charged now */
 	GpuSortHostSlab *slabs;
 	uint32_t nslabs;
@@ -123,7 +123,7 @@ struct GpuSort
 	uint32_t nreserves;
 	uint32_t reserves_room;
 	uint64_t rows_reserved; /* of all reserves */
-	uint64_t rows_room;     /* rows that there are elements and work space for */
+	uint64_t rows_room;     /* number of rows that elements and work space suffice for */
 	size_t work_bytes;      /* of work space: */
 	void *histograms;       /* sort.c's */
 	size_t *block_starts;   /* order.c's, and this: */
@@ -131,13 +131,13 @@ struct GpuSort
 
 	/* the sort */
 	GpuSortPacking packing;
-	GpuSortElement *elements; /* rows of them, sorted in the end */
-	GpuSortElement *other;    /* as many again, until they are sorted */
-	bool sorting;             /* sort was called: no chunk comes any more */
+	GpuSortElement *elements; /* an element for each row, finally sorted */
+	GpuSortElement *other;    /* as many again, until the rows are sorted */
+	bool sorting;             /* sort was called, so no more chunks come */
 	uint64_t tie_rows;        /* of the output */
 
 	/* output */
-	uint64_t rows_out; /* that are emitted: all, or the first of them */
+	uint64_t rows_out; /* number of rows that are emitted: all, or the first ones */
 };
 
 /* Returns true if the sort was told to stop. */
@@ -147,7 +147,7 @@ gpusort_host_cancelled(const GpuSort *sort)
 	return __atomic_load_n(sort->cancelled, __ATOMIC_RELAXED) != 0;
 }
 
-/* The key of the row that ref means. */
+/* Returns the key of the row that ref refers to. */
 static inline const uint64_t *
 gpusort_host_key(const GpuSort *sort, uint64_t ref)
 {

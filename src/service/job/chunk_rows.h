@@ -10,12 +10,12 @@
 
 #include "service/protocol.h"
 
-/* What is known of a sort's rows; belongs to its job. */
+/* What is known about a sort's rows; belongs to its job. */
 typedef struct GpuSortChunkRows
 {
-	uint32_t most;  /* that a chunk can hold */
-	uint32_t first; /* for a chunk, as long as none was put */
-	uint64_t rows;  /* put */
+	uint32_t most;  /* the most rows that a chunk can hold */
+	uint32_t first; /* rows for a chunk before the first one was put */
+	uint64_t rows;  /* number of rows put */
 	uint64_t bytes; /* of them in chunks: keys, rows, offsets */
 	uint32_t last_rows;
 	uint32_t last_bytes; /* the same of the last chunk */

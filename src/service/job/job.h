@@ -25,7 +25,7 @@ typedef enum GpuSortCommandType
 	GPUSORT_COMMAND_SORT = GPUSORT_CALL_SORT,
 	GPUSORT_COMMAND_EMIT = GPUSORT_CALL_EMIT,
 	GPUSORT_COMMAND_CUT = GPUSORT_CALL_CUT,
-	GPUSORT_COMMAND_SPACE = GPUSORT_CALL_SPACE, /* in a file; what waits for it goes on */
+	GPUSORT_COMMAND_SPACE = GPUSORT_CALL_SPACE, /* space in a file; commands that wait for it continue */
 	GPUSORT_COMMAND_END = GPUSORT_CALL_END,     /* the thread's last */
 	GPUSORT_COMMAND_LACK,                       /* not a command: tells the asker that one of its own waits for space */
 } GpuSortCommandType;
@@ -38,7 +38,7 @@ typedef struct GpuSortInterval
 {
 	uint32_t number; /* the asker's, higher for later ones */
 	uint64_t next;   /* number of the first row that was not emitted */
-	uint64_t end;    /* number of the row after the last; more than there are: all */
+	uint64_t end;    /* number of the row after the last; may be larger than the number of rows */
 } GpuSortInterval;
 
 /*
@@ -53,10 +53,10 @@ typedef struct GpuSortCommand
 	struct GpuSortCommand *next;
 
 	/* what to do */
-	uint32_t chunk;            /* PUT, EMIT; RESERVE: to be granted then; CUT: for the ranges' first rows */
+	uint32_t chunk;            /* PUT, EMIT; RESERVE: the chunk to be granted; CUT: for the ranges' first rows */
 	uint32_t rows;             /* PUT */
 	uint32_t bytes;            /* PUT */
-	uint32_t rows_max;         /* PUT: that the chunk was granted for.  What came of RESERVE and PUT: for the next one */
+	uint32_t rows_max;         /* PUT: the rows that its chunk may have.  Result of RESERVE and PUT: those of the next chunk */
 	bool final;                /* PUT */
 	GpuSortInterval *interval; /* EMIT */
 	uint32_t bits;             /* CUT */
@@ -64,16 +64,16 @@ typedef struct GpuSortCommand
 	int descriptor;            /* SPACE: of the file, or -1; the command's until it is done */
 	uint64_t owner;            /* SPACE: whose file it is */
 	uint64_t start;            /* SPACE: bytes from the start of the file */
-	uint64_t space;            /* SPACE: bytes; LACK: that are lacking */
-	/* CUT: to cut at, or NULL; what came of it.  Belongs to the command */
+	uint64_t space;            /* SPACE: bytes given; LACK: bytes that are lacking */
+	/* CUT: borders to cut at, or NULL; then the result.  Belongs to the command */
 	GpuSortBorders *borders;
 
-	/* what came of it */
-	bool skipped;   /* not done, an earlier one has made it pointless */
-	bool released;  /* memory of the engine was set free: rows are in a run */
+	/* the result */
+	bool skipped;   /* not done, because an earlier command has made it pointless */
+	bool released;  /* memory of the engine was freed, because rows are in a run */
 	bool failed;    /* the sort is lost, see error */
-	bool busy;      /* BEGIN: other sorts have the memory, see error; it may be given again */
-	bool reserved;  /* RESERVE, PUT: there is room for one more; else see error */
+	bool busy;      /* BEGIN: other sorts use the memory, see error; the command may be repeated */
+	bool reserved;  /* RESERVE, PUT: there is room for one more chunk; otherwise see error */
 	uint64_t first; /* EMIT: number of the first row in the chunk */
 	GpuSortError error;
 	union
@@ -93,7 +93,7 @@ typedef struct GpuSortCall
 	uint32_t cancelled_seconds; /* of them, since it was asked to return */
 } GpuSortCall;
 
-/* What a job works with; all of it outlives the job. */
+/* What a job uses; all of it outlives the job. */
 typedef struct GpuSortJobMeans
 {
 	GpuSortEngineHandle handle;

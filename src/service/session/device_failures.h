@@ -12,14 +12,14 @@
 
 #include "service/registry.h"
 
-/* So many failures within so many seconds, or in a row on one device, and the context is lost. */
+/* A context is lost after this many failures within this many seconds, or in a row on one device. */
 #define GPUSORT_FAILURES        3
 #define GPUSORT_FAILURE_SECONDS 60
 
 /* For a sort that failed before it was told its device. */
 #define GPUSORT_DEVICE_UNKNOWN GPUSORT_DEVICES_MAX
 
-/* The failures of devices in anybody's sort; zeroed at first. */
+/* The failures of devices in all sorts; zeroed at first. */
 typedef struct GpuSortDeviceFailures
 {
 	time_t at[GPUSORT_FAILURES];                   /* the last ones, in seconds of CLOCK_MONOTONIC; a ring */
@@ -30,8 +30,8 @@ typedef struct GpuSortDeviceFailures
 typedef enum GpuSortDeviceVerdict
 {
 	GPUSORT_DEVICE_WORKS,
-	GPUSORT_DEVICE_DOUBTFUL, /* to be started afresh when nobody is sorting */
-	GPUSORT_DEVICE_LOST,     /* to be started afresh at once */
+	GPUSORT_DEVICE_DOUBTFUL, /* restart when nobody is sorting */
+	GPUSORT_DEVICE_LOST,     /* restart at once */
 } GpuSortDeviceVerdict;
 
 extern void gpusort_device_failed(GpuSortDeviceFailures *failures, uint32_t device);

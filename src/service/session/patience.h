@@ -10,10 +10,10 @@
 
 #include "service/session/sessions.h"
 
-/* Whatever a sort takes, and where nobody knows. */
+/* The limit for all sorts, and for those whose time is not known. */
 #define GPUSORT_QUEUE_WAIT_MS 5000
 
-/* So many times as long as PostgreSQL's own sort would take. */
+/* How many times as long as PostgreSQL's own sort a sort waits. */
 #define GPUSORT_QUEUE_NATIVE_TIMES 10
 
 extern double gpusort_session_patience(const GpuSortSession *session);

@@ -66,13 +66,13 @@ typedef enum GpuSortSessionState
 typedef struct GpuSortRead
 {
 	GpuSortInterval rows; /* must be first field; what DATA calls an epoch is its number */
-	bool open;            /* rows of it are to come */
+	bool open;            /* more of its rows will come */
 	uint64_t first;       /* number of its first row */
 	uint32_t emits;       /* under way */
-	uint64_t bytes_left;  /* of rows not sent yet; about, where these are not all */
+	uint64_t bytes_left;  /* bytes of rows not sent yet; an estimate if these are not all rows */
 } GpuSortRead;
 
-/* Each emit has a chunk, so that so many reads at most have any. */
+/* Each emit has a chunk, so at most this many reads have one. */
 #define READS_KEPT (GPUSORT_READS_MAX + GPUSORT_JOB_CHUNKS_MAX)
 
 struct GpuSortSession
@@ -83,7 +83,7 @@ struct GpuSortSession
 	int socket;                /* -1 once closed */
 	int pid;                   /* of the peer */
 	GpuSortSessionState state; /* gpusort_session_move alone sets it */
-	bool broken;               /* to be ended as soon as nobody uses it */
+	bool broken;               /* to be ended when nobody uses it any more */
 	bool gone;                 /* the peer has closed its end */
 	bool waits;                /* EPOLLOUT is asked for */
 	bool foreign;              /* the peer's module is not of this service's build */
@@ -93,47 +93,47 @@ struct GpuSortSession
 	const GpuSortEngineHandle *handle;
 	GpuSortJob *job;       /* NULL before and after */
 	GpuSortSession *owner; /* of the job, if this is a member or a reader; else NULL */
-	bool sorter;           /* it has joined to have the rows sorted, and cut, in the owner's place */
-	bool left;             /* the owner, while SORT is to come from whoever is last: it is asked nothing */
+	bool sorter;           /* it has joined to start the sort and cut the rows, in place of the owner */
+	bool left;             /* the owner has left SORT to the last participant, and is asked nothing */
 	uint64_t token;        /* what members join by */
-	bool finished;         /* the job was told to end; a member: it has no part in it any more */
-	uint32_t commands;     /* given to the job and not done or dropped; the owner's END counts */
-	bool gets_on;          /* the owner's: the job did, when the watchdog looked last */
-	/* done ones, to be used again: BEGIN's is there for SORT, and one for each chunk granted for its PUT */
+	bool finished;         /* the job was told to end; a member has left the job */
+	uint32_t commands;     /* number of commands that the job has not yet done or dropped; the owner's END counts */
+	bool gets_on;          /* owner: the job made progress when the watchdog looked last */
+	/* finished commands for reuse: BEGIN's for SORT, and one for the PUT of each granted chunk */
 	GpuSortCommand *spares;
 	GpuSortPoolShare share;
 
 	/* until it is let in (session_begin.c, session_queue.c) */
 	GpuSortRequest request;
-	bool begun;                   /* the engine has it */
-	bool queued;                  /* it is in the queue: from JOB_BEGIN to JOB */
-	double arrived;               /* ms of gpusort_clock_ms: JOB_BEGIN did */
+	bool begun;                   /* the engine has the sort */
+	bool queued;                  /* it is in the queue, between JOB_BEGIN and JOB */
+	double arrived;               /* when JOB_BEGIN came, in ms of gpusort_clock_ms */
 	double patience;              /* ms that it waits at most */
-	uint32_t tried;               /* sessions' releases when it was */
-	GpuSortError lacks;           /* what it waits for; reason NONE: nothing yet */
-	bool role_lacks;              /* and that is its role's part of the pool, which others do not wait for */
+	uint32_t tried;               /* value of sessions->releases at its last try */
+	GpuSortError lacks;           /* what it waits for; reason NONE if that is not known yet */
+	bool role_lacks;              /* it waits for its role's share of the pool, so other roles need not wait behind it */
 	GpuSortQueueEntry neighbours; /* in the queue */
 
 	/* ingest */
 	bool asked_space; /* SPACE is not answered yet */
 	bool full;
 	GpuSortMessage full_message;
-	GpuSortMessage job_message; /* JOB, sent when the first reserve is there */
+	GpuSortMessage job_message; /* JOB, to be sent after the first reserve */
 
 	/* output */
 	GpuSortOutcome outcome;
 	uint32_t epoch; /* number of the newest read */
 	GpuSortRead reads[READS_KEPT];
 	bool cutting;            /* CUT is not answered yet */
-	GpuSortCommand cut;      /* for it, while there is no chunk: its type is CUT then */
+	GpuSortCommand cut;      /* the command of CUT while it waits for a chunk; its type is CUT then */
 	GpuSortBorders *borders; /* where the rows were cut last, or NULL */
 };
 
-/* Goes to another state.  A move that STATES does not have is a defect of the service: the session is broken. */
+/* Changes the state.  A change that STATES does not have is a defect of the service, and breaks the session. */
 extern void gpusort_session_move(GpuSortSession *session, GpuSortSessionState to);
 extern const char *gpusort_session_state_name(GpuSortSessionState state);
 
-/* Has the main loop wake for a socket that takes messages again (waits), or no longer. */
+/* Makes the main loop wake when the socket takes messages again (waits), or stops that. */
 extern void gpusort_session_watch(GpuSortSession *session, bool waits);
 
 /* Sends a message, or keeps it until the socket takes it; a session that cannot send is broken. */
@@ -144,7 +144,7 @@ extern void gpusort_session_send(GpuSortSession *session, GpuSortMessage *messag
 extern void gpusort_queue_enter(GpuSortSession *session);
 extern void gpusort_queue_leave(GpuSortSession *session);
 
-/* To be told of whatever gets a sort on. */
+/* To be called when a sort has made progress. */
 extern void gpusort_queue_moved(GpuSortSessions *sessions);
 
 /* session_begin.c: messages; false if they are not legal */

@@ -20,7 +20,7 @@ typedef struct GpuSortSession GpuSortSession;
 typedef TAILQ_HEAD(GpuSortQueue, GpuSortSession) GpuSortQueue;
 typedef TAILQ_ENTRY(GpuSortSession) GpuSortQueueEntry;
 
-/* What sessions have in common; belongs to the main loop, zeroed at first. */
+/* What all sessions share; belongs to the main loop, zeroed at first. */
 typedef struct GpuSortSessions
 {
 	int epoll;
@@ -30,15 +30,15 @@ typedef struct GpuSortSessions
 	GpuSortSession *first;
 	uint32_t jobs;  /* engine sorts begun and not ended */
 	bool draining;  /* take no new ones */
-	uint64_t named; /* sessions so far, of which each has its number */
+	uint64_t named; /* number of sessions so far; each has its own number */
 
-	/* those that wait to be let in (session_queue.c) */
+	/* sessions in the queue (session_queue.c) */
 	GpuSortQueue queue; /* by arrival */
-	double moved;       /* ms of gpusort_clock_ms: when a sort last got on */
+	double moved;       /* when a sort last made progress, in ms of gpusort_clock_ms */
 	uint32_t releases;  /* how often sorts have given memory back */
 
 	GpuSortDeviceFailures device_failures;
-	double ticked; /* ms of gpusort_clock_ms: when the watchdog last looked */
+	double ticked; /* when the watchdog last looked, in ms of gpusort_clock_ms */
 } GpuSortSessions;
 
 #endif /* GPUSORT_SESSIONS_H */

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* When what goes to files is compressed. */
+/* When blocks in files are compressed. */
 typedef enum GpuSortCompressionMode
 {
 	GPUSORT_COMPRESSION_AUTO, /* while it is faster */
@@ -19,12 +19,12 @@ typedef enum GpuSortCompressionMode
 	GPUSORT_COMPRESSION_ALWAYS,
 } GpuSortCompressionMode;
 
-/* What was measured of writing with and without compression; under its owner's lock. */
+/* Measured times of writing with and without compression; under its owner's lock. */
 typedef struct GpuSortCompression
 {
 	GpuSortCompressionMode mode;
-	uint64_t buffers; /* that were asked for */
-	double cost[2];   /* of writing plain, and compressed, in ns a byte of records; 0: not known */
+	uint64_t buffers; /* number of buffers so far */
+	double cost[2];   /* time to write plain and compressed, in ns per byte of records; 0 if not known */
 } GpuSortCompression;
 
 extern bool gpusort_compression_exists(void);

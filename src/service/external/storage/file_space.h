@@ -14,7 +14,7 @@
 
 #include "service/protocol.h"
 
-/* As much may be left of a piece of space because something larger did not fit. */
+/* The most bytes of a piece of space that may be wasted because a larger block did not fit. */
 #define GPUSORT_FILE_SLACK ((uint64_t) GPUSORT_CHUNK_BYTES)
 
 /* An owner's file. */
@@ -22,11 +22,11 @@ typedef struct GpuSortSpaceFile
 {
 	uint64_t owner;
 	int descriptor;    /* belongs to the space */
-	uint64_t end;      /* of what was given */
-	uint64_t used_end; /* of what was taken */
+	uint64_t end;      /* end of the space that was given */
+	uint64_t used_end; /* end of the space that was taken */
 } GpuSortSpaceFile;
 
-/* What is free from one place of a file on. */
+/* A free piece of a file. */
 typedef struct GpuSortFreeSpace
 {
 	uint32_t file;
@@ -41,7 +41,7 @@ typedef struct GpuSortFileSpace
 	uint32_t nfiles;
 	GpuSortFreeSpace *free;
 	uint32_t nfree;
-	uint32_t turn; /* which is to be taken from next */
+	uint32_t turn; /* the file to take from next */
 } GpuSortFileSpace;
 
 extern int gpusort_file_space_add(GpuSortFileSpace *space, uint64_t owner, int descriptor, uint64_t start,

@@ -35,8 +35,8 @@ typedef struct GpuSortStorage GpuSortStorage;
 typedef struct GpuSortRunBlock
 {
 	uint32_t bytes;    /* of the records */
-	uint32_t rows;     /* the owner's business */
-	uint32_t stored;   /* bytes that it takes where it is kept */
+	uint32_t rows;     /* for the owner */
+	uint32_t stored;   /* bytes as it is stored */
 	uint32_t checksum; /* of what is stored */
 	uint32_t file;     /* GPUSORT_BLOCK_IN_MEMORY, or the number of a file */
 	uint64_t place;    /* an address, or bytes from the start of the file */
