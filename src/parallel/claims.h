@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * claims.h
- *	  How far the processes of a parallel sort are, and whose each range of its rows is.
+ *	  How far the participants of a parallel sort are, and which process has claimed each range of its rows.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * parallel_sort.h
- *	  A sort whose rows several processes put, and read by ranges, or the leader alone.
+ *	  A sort whose rows several processes put; they read it by ranges, or the leader reads it alone.
  *
- * It is always one of a set: sort_set.h has the order of calls.  Who makes a set calls the first functions here, the
+ * It always belongs to a set: sort_set.h has the order of calls.  The maker of a set calls the first functions here, the
  * set calls the others.
  *
  *-------------------------------------------------------------------------

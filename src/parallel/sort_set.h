@@ -1,31 +1,29 @@
 /*-------------------------------------------------------------------------
  *
  * sort_set.h
- *	  The sorts whose rows several processes put, and read by ranges that are cut at the same borders.
+ *	  Sorts whose rows several processes put, and read by ranges that are cut at the same borders.
  *
  * LEGAL ORDER OF CALLS
- *	Every process makes the same sorts (sort/sort.h), each with a source of its own part of the rows, and a
- *	GpuSortParallelSort for each.  Those that are cut at the same borders are a set: one, or two to be merged.
- *	What the processes share is in dynamic shared memory: the leader calls a sort's estimate and initialize before
- *	workers start, a worker attach; the leader reinitialize before they start again, all detach before the memory goes
- *	(parallel_sort.h).  Without workers there is none.  Then
+ *	Each process makes the same sorts (sort/sort.h), with its part of the rows as source, and a GpuSortParallelSort for
+ *	each.  Sorts that are cut at the same borders are a set: one, or two to be merged.  Shared state is in dynamic shared
+ *	memory (parallel_sort.h): the leader calls estimate and initialize before workers start, and reinitialize before they
+ *	start again; a worker calls attach; all call detach before the memory goes.  Without workers there is none.  Then
  *
  *		leader			begin, before workers start, or refuse
  *		each process	ingest: puts its part
- *		one process		order, when all have: the leader, or after join_to_order a worker
- *		each process	open: to read; the order is verified now (order_check.h)
- *		each process	(ask, for a range or the one after it; begin_range, and then its rows are read with
- *						gpusort_sort_next)*
+ *		one process		order, after all have put theirs: the leader, or a worker after join_to_order
+ *		each process	open, to read; the order is verified now (order_check.h)
+ *		each process	(ask, for a range or the next one; begin_range; gpusort_sort_next for its rows)*
  *		worker			close
  *		leader			finish, when workers have ended; release
- *		each process	end at any time: the next is begin or, in a worker, nothing
+ *		each process	end at any time; then begin or, in a worker, nothing
  *
- *	Where the leader alone reads the rows (parallel_sort.h) it orders them, and reads its sort by itself after that; the
- *	others open it to verify their order.
+ *	If only the leader reads (parallel_sort.h), it orders the rows and then reads its sort; the others open it to verify
+ *	the order.
  *
- *	participants.h tells which process does what, and when.  Where a function returns false, with a reason, the rows are
- *	lost to all, and the caller decides what comes of it: after refuse PostgreSQL sorts, in the leader alone.  While
- *	rows are read, set->lost says so: what has been made of the current range is void.
+ *	participants.h says which process does what, and when.  If a function returns false, with a reason, the rows are lost
+ *	for all processes, and the caller decides what follows: after refuse PostgreSQL sorts, in the leader only.  While
+ *	rows are read, set->lost means that the result of the current range is invalid.
  *
  * MEMORY
  *	What belongs to one sort is in the context of its GpuSortState; the rest belongs to the context that was current

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pool.h
- *	  The staging pool: chunks of shared memory, and who has which.
+ *	  The staging pool: chunks of shared memory, and which side has each of them.
  *
  * admit comes before the first take, dismiss after the last; what was taken is
  * given back chunk by chunk, before or after dismiss.

@@ -3,8 +3,8 @@
  * put_rows.h
  *	  The loop that writes a source's rows, with their keys, into chunks; for the kinds of rows alone.
  *
- * Each kind has it compiled with its own way to write a row, so that none of what is done for a row is a call
- * but the source's for the next batch: a kind's method put_rows is gpusort_put_rows.
+ * It is compiled for each kind with the kind's way to write a row, so that only the source is called, for the next
+ * batch: a kind's method put_rows is gpusort_put_rows.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * row_kind.h
- *	  What the rows of a sort are: methods by which they go into chunks and come out again.
+ *	  Kinds of rows: the methods that put rows into chunks and take them out again.
  *
  * A kind is a constant table of methods; the rows of one sort, with what the kind needs to know of them, are a
  * struct that begins with GpuSortRows.  What all kinds have in common is a row's form in a chunk, and in the memory of

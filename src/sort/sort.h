@@ -1,23 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * sort.h
- *	  A sort: rows of any source in, the same in order out, by the service or, where that takes no part, by PostgreSQL.
+ *	  A sort: takes rows of any source and returns them in order.  The service sorts, or PostgreSQL if it does not.
  *
  * LEGAL ORDER OF CALLS
  *	create, once; then for each sort
  *
- *		begin		keeps the first rows of the source back, and asks the service, or finds out that
- *					PostgreSQL is to sort
+ *		begin		keeps the first rows of the source back, and asks the service; or decides that
+ *					PostgreSQL sorts
  *		put			reads the source to its end
- *		perform		waits for the order; verifies it, where that is to be done
- *		next*		one row after another; rewind: from the first again
+ *		perform		waits for the order, and verifies it if that is wanted
+ *		next*		returns one row after another; rewind starts again with the first
  *
- *	and end at any time, after which begin is legal again.  begin_native in the place of begin has PostgreSQL sort.
- *	is_empty, before begin, looks for the first row; there need be no sort after it.
- *	What goes wrong on the way is the sort's own to see to: when the service is full, or lost before a row was read,
- *	PostgreSQL sorts, and nobody has to know (fallback.c).
+ *	and end at any time, after which begin may be called again.  begin_native instead of begin makes PostgreSQL sort.
+ *	is_empty, before begin, looks for the first row; no sort need follow.
+ *	If the service is full, or lost before a row was read, PostgreSQL sorts, and the caller need not know (fallback.c).
  *
- *	An example, of rows that some function makes, as values and nulls, 100 at a time:
+ *	An example, for rows that a function makes, as values and nulls, 100 at a time:
  *
  *		typedef struct MySource { GpuSortSource source; ... } MySource;
  *		static int my_next_batch(GpuSortSource *source, GpuSortRow *rows, int n) { ... }
@@ -39,22 +38,20 @@
  *		gpusort_sort_drop(sort);
  *
  * RANGES
- *	Rows that several processes put, or read, by ranges and from any row on: parallel/sort_set.h.  Such a sort is
- *	begun in the service by that, and never falls back by itself.
+ *	If several processes put rows, or read them by ranges, parallel/sort_set.h begins the sort in the service.  Such a
+ *	sort never falls back by itself.
  *
  * ROWS THAT OTHERS PUT
- *	Others may put rows into the sort in the service beside those of the source, while this process alone reads all.
- *	Such a sort is begun and ordered by parallel/, too, but falls back by itself: put_own, take_back and complete take
- *	the places of put and perform (exec/ingest.c).
+ *	Other processes may put rows into the sort too, while only this process reads.  parallel/ begins and orders such a
+ *	sort as well, but it falls back by itself: put_own, take_back and complete replace put and perform (exec/ingest.c).
  *
  * WHO ELSE
- *	The kind of row is row_kind.h's, which has the list of them, where rows come from source.h's.  Of the service, and
- *	of nodes, nothing is seen here.
+ *	row_kind.h has the kinds of rows, source.h where rows come from.  This header knows neither the service nor nodes.
  *
  * MEMORY
- *	What create makes belongs to the memory context that was current then, and so does context, which all that is of one
- *	sort is in: resetting it closes the connection, and with it ends everything in the service; so does an error.
- *	Temporary files belong to the resource owner that was current when they were made.
+ *	What create makes belongs to the memory context that was current then.  So does the field context, which has
+ *	everything that belongs to one sort: resetting it closes the connection, and so ends the sort in the service.  An
+ *	error does the same.  Temporary files belong to the resource owner that was current when they were made.
  *
  *-------------------------------------------------------------------------
  */
@@ -84,7 +81,7 @@ typedef enum GpuSortStage
 	GPUSORT_STAGE_LOST,    /* lost; only if the field lost is set */
 } GpuSortStage;
 
-/* The sort in the service: service_sort.c's, but for writer, which the rows' put_rows adds rows with, and reader. */
+/* The sort in the service; for service_sort.c, except writer, which put_rows uses, and reader. */
 typedef struct GpuSortServiceSort
 {
 	GpuSortClient *client; /* or NULL */
@@ -113,7 +110,7 @@ typedef struct GpuSortFigures
 	GpuSortTimes ms;  /* without the times that reader and ties keep (gpusort_service_sort_times) */
 } GpuSortFigures;
 
-/* Others may read it; only the room sort/, and parallel/ for a sort of its own, write what is not the caller's. */
+/* Anybody may read it.  Only sort/, and parallel/ for its sorts, write fields that are not the caller's. */
 typedef struct GpuSortState
 {
 	/* set by the caller before begin */

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * source.h
- *	  Where the rows of a sort come from: in batches, from whoever wants them sorted.
+ *	  Where the rows of a sort come from, in batches.
  *
  * A plan's rows are one source, a batch for each (exec/plan_source.c); the tuples of a heap page are another,
- * whose batch is the page (exec/page_source.c).  Whoever has a source begins its struct with a GpuSortSource.
+ * whose batch is the page (exec/page_source.c).  The struct of a source begins with a GpuSortSource.
  *
  *-------------------------------------------------------------------------
  */

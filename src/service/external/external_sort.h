@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * external_sort.h
- *	  A sort of any size: an engine's, and when that has no memory left, runs of it
+ *	  A sort of any size: in an engine or, when that has no memory left, in runs
  *	  that are merged by ranges of keys.
  *
  *-------------------------------------------------------------------------

@@ -56,7 +56,7 @@ typedef struct GpuSortCommand
 	uint32_t chunk;            /* PUT, EMIT; RESERVE: the chunk to be granted; CUT: for the ranges' first rows */
 	uint32_t rows;             /* PUT */
 	uint32_t bytes;            /* PUT */
-	uint32_t rows_max;         /* PUT: the rows that its chunk may have.  Result of RESERVE and PUT: those of the next chunk */
+	uint32_t rows_max;         /* PUT: most rows of its chunk.  Result of RESERVE, PUT: of the next chunk */
 	bool final;                /* PUT */
 	GpuSortInterval *interval; /* EMIT */
 	uint32_t bits;             /* CUT */
