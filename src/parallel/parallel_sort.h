@@ -3,8 +3,8 @@
  * parallel_sort.h
  *	  A sort whose rows several processes put; they read it by ranges, or the leader reads it alone.
  *
- * It always belongs to a set: sort_set.h has the order of calls.  The maker of a set calls the first functions here, the
- * set calls the others.
+ * It always belongs to a set: sort_set.h has the order of calls.  The first functions here are for the maker of a set,
+ * the others for the set.
  *
  *-------------------------------------------------------------------------
  */
