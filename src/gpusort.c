@@ -52,7 +52,7 @@ is_loaded_by_call(void)
 }
 
 /*
- * Has sessions keep the memory that a small statement frees.  The C library gives what is free at the heap's end back
+* Makes sessions keep the memory that a small statement frees.  The C library gives what is free at the heap's end back
  * to the system, and asks for it again, page by page, in the next statement, if it is more than 128 kB: so it is with
  * some statements on any server, with which ones depends on where the heap ends when a session starts, and preloading
  * a module moves that.  It is done no more once a piece of this size was freed, as a larger statement does; sessions

@@ -80,7 +80,7 @@ wait_and_open_client(GpuSortFailure *failure)
 	return NULL;
 }
 
-/* Has the client read rows of a shared sort; its first interval is number 1. */
+/* Makes the client read rows of a shared sort; its first interval is number 1. */
 static void
 expect_intervals(GpuSortClient *client)
 {

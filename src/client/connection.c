@@ -275,7 +275,7 @@ gpusort_connection_receive_soon(GpuSortConnection *connection, GpuSortMessage *m
 	return receive_message(connection, message, connection->soon, NULL, failure);
 }
 
-/* Has the pool that WELCOME describes mapped, from fd if it is not the one that the connection has taken. */
+/* Maps the pool that WELCOME describes, from fd if it is not the one that the connection has taken. */
 static bool
 settle_pool(GpuSortConnection *connection, const GpuSortMessage *welcome, int fd, GpuSortFailure *failure)
 {

@@ -55,7 +55,7 @@ gpusort_gather_uncount_row(PlanState *gather)
 }
 
 /*
- * Has a Gather start workers, if the statement has none and nothing around it is in parallel mode, as in a worker.  No
+* Starts a Gather's workers, if the statement has none and nothing around it is in parallel mode, as in a worker.  No
  * other Gather may be executed before gpusort_gather_end_workers.  An error in between needs no such call: the
  * transaction's end, or a subtransaction's, ends workers and mode.
  *
@@ -75,7 +75,7 @@ gpusort_gather_begin_workers(PlanState *gather)
 }
 
 /*
- * Has the session keep the memory that a FETCH frees, its rows, up to the default of work_mem.  The C library gives
+* Makes the session keep the memory that a FETCH frees, up to the default of work_mem.  The C library gives
  * what is free at the heap's end back to the system, to be faulted in by the next FETCH, until a larger piece was
  * freed: a process that takes rows in itself has done so.
  */

@@ -96,7 +96,7 @@ compare_known(const void *a, const void *b, void *arg)
 }
 
 /*
- * Has known be these strings, which are different and are reordered, of a column that may rank.  Returns false, and
+* Sets known to these strings, which are different and are reordered, of a column that may rank.  Returns false, and
  * changes nothing, if there are more than it has room for.
  */
 bool
@@ -120,7 +120,7 @@ gpusort_keys_set_known(const GpuSortColumn *column, GpuSortKnownString *strings,
 	return true;
 }
 
-/* Has string be these bytes; returns its hash, of which the highest bits are the best. */
+/* Sets string to these bytes; returns its hash, of which the highest bits are the best. */
 static pg_attribute_always_inline uint64
 look_at(LookedUp *string, const char *data, uint32 length)
 {

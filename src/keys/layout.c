@@ -291,7 +291,7 @@ create_table(GpuSortKeys *keys, const GpuSortColumn *column, const GpuSortKnownV
 }
 
 /*
- * Has keys leave these common prefixes of their strings out,
+* Lets keys leave out these common prefixes of their strings,
  * and rank these known values; the layout has room for that.
  */
 void

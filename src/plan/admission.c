@@ -3,7 +3,7 @@
  * admission.c
  *	  Whether a sort may go to the service, and why not.
  *
- * The one place that says so before costs are compared, for paths (planner.c) and
+* The one place that says so before costs are compared, for paths (offer/paths.c) and
  * for Sort nodes of finished plans (sort_nodes.c) alike.  What costs least is asked
  * first: the number of rows, the keys, the service.  Asking the service starts it, if
  * it sleeps; so only a sort that nothing else speaks against does.

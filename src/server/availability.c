@@ -102,7 +102,7 @@ gpusort_availability_leave_alone(void)
 }
 
 /*
- * Has a supervisor started where there is none.  Does not wait;
+* Starts a supervisor if there is none.  Does not wait;
  * does nothing when there is one, or one was asked for a short while ago.
  * Returns NULL, or why there will be none.
  */

@@ -27,7 +27,7 @@ is_distrusted(const GpuSortSharedState *state, Oid catalog, Oid object)
 	return false;
 }
 
-/* Has nobody sort by the keys of this collation or operator family until the server restarts; true if that is news. */
+/* Forbids sorts by the keys of this collation or operator family until the server restarts; true if that is new. */
 bool
 gpusort_shared_distrust(Oid catalog, Oid object)
 {

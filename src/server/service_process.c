@@ -246,7 +246,7 @@ gpusort_process_ping(GpuSortServiceProcess *process, bool counts)
 	return true;
 }
 
-/* Has it end after its last sort; to be called again as long as told_drain is not set. */
+/* Tells it to end after its last sort; to be called again until told_drain is set. */
 void
 gpusort_process_drain(GpuSortServiceProcess *process)
 {

@@ -229,7 +229,7 @@ leave_behind(GpuSortServiceProcess *process)
 	schedule_start(false);
 }
 
-/* Has the current service end after its last sort; the next one is started when it has, or beside it. */
+/* Tells the current service to end after its last sort; the next one is started then, or beside it. */
 static void
 replace_service(void)
 {

@@ -102,7 +102,7 @@ map_aligned(int descriptor, size_t bytes)
 }
 
 /*
- * Has the kernel make huge pages of the memory at start, whatever the system grants shared memory: every
+* Makes the kernel use huge pages for the memory at start, whatever the system grants shared memory: every
  * process that maps a chunk is done with two page faults then, and its processor finds more in fewer
  * entries.  A piece needs a page to begin with.  As long as they are to be had: where memory is in
  * fragments the kernel moves pages about for them, and that is given up when it takes much longer than

@@ -162,7 +162,7 @@ support_function(const GpuSortOrder *order)
 					: InvalidOid;
 }
 
-/* Has a class say how its values are sorted, and finds out in what order its words are. */
+/* Asks a class how its values are sorted, and finds out in what order its words are. */
 static void
 ask_class(Oid function, Oid collation, Abbreviation *abbreviation)
 {

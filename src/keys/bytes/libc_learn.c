@@ -33,7 +33,7 @@ note_pair(GpuSortLibcWalk *walk, const GpuSortLibcContraction *contraction)
 	walk->pairs[bit / 8] |= 1 << bit % 8;
 }
 
-/* Has the walker know a contraction; false if it cannot. */
+/* Tells the walker of a contraction; false if it cannot handle it. */
 static bool
 add_contraction(GpuSortLibcWalk *walk, unsigned char byte, const GpuSortLibcEntry *entry, int which)
 {

@@ -228,7 +228,7 @@ source_columns(const CustomScan *scan)
 }
 
 /*
- * Has the sort read its keys from visible columns, where they are the same,
+* Lets the sort read its keys from visible columns, where they are the same,
  * and drops the resjunk ones that have become needless.
  */
 static void
@@ -254,7 +254,7 @@ drop_duplicates(CustomScan *scan, int visible)
 		drop_columns(scan, drop, new_attnos);
 }
 
-/* Has a GpuSort emit so many columns. */
+/* Sets how many columns a GpuSort emits. */
 static void
 show_visible(CustomScan *scan, int visible)
 {

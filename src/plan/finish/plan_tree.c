@@ -114,7 +114,7 @@ gpusort_plan_last_node_id(PlannedStmt *stmt)
 	return last;
 }
 
-/* Has the columns of the node's rows refer to the child's, and its target list to these. */
+/* Lets the columns of the node's rows refer to the child's, and its target list to these. */
 void
 gpusort_plan_refer_to_child(CustomScan *scan)
 {

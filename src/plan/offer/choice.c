@@ -257,7 +257,7 @@ saves_enough(const GpuSortChoice *choice, const Path *path, double time)
 	return gpusort_saves_enough(time, time - input_time(choice->place->root, path, merged), choice->own_time, sorts);
 }
 
-/* Has a path over GpuSort compete for the place; it may be NULL. */
+/* Compares a path over GpuSort with the best one for the place so far; it may be NULL. */
 void
 gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 {

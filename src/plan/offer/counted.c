@@ -43,7 +43,7 @@ make_count(const Aggref *aggregate)
 	return count;
 }
 
-/* Has an aggregate see fewer rows. */
+/* Lets an aggregate see fewer rows. */
 static void
 restrict_to(Aggref *count, Expr *condition)
 {

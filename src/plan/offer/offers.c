@@ -416,7 +416,7 @@ with_sorted_sides(const GpuSortPathPlace *place, Path *path)
 	return &join->jpath.path;
 }
 
-/* Has the offers for a rel compete, which may be NULL. */
+/* Lets the offers for a rel compete, which may be NULL. */
 static void
 compete_offers(GpuSortChoice *choice, const RelOffers *of_rel)
 {
@@ -426,7 +426,7 @@ compete_offers(GpuSortChoice *choice, const RelOffers *of_rel)
 		gpusort_choice_compete(choice, with_children(choice->place, lfirst(cell)));
 }
 
-/* Has all that could stand in a place compete for it; paths of PostgreSQL's are there with what takes places below. */
+/* Lets all candidates for a place compete; PostgreSQL's paths have what was chosen below them. */
 static Path *
 choose(const GpuSortPathPlace *place, Path *path, const RelOffers *of_rel, const RelOffers *of_order)
 {

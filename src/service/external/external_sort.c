@@ -52,7 +52,7 @@ struct GpuSortExternal
 	GpuSort *sort; /* the engine's; NULL before begin, where runs are alone, and when it made way for others */
 	bool reserved; /* for a first chunk: */
 	uint32_t reserved_rows;
-	uint64_t put_bytes; /* records of the sort at hand */
+	uint64_t put_bytes; /* records of the current sort */
 	uint64_t put_rows;
 	uint64_t rows_in; /* of all */
 
@@ -241,7 +241,7 @@ begin_next(GpuSortExternal *external, GpuSortError *error)
 }
 
 /*
- * Has the sort at hand become a run, when the one before is written.  Those that follow take half of the memory
+* Makes the current sort a run, when the one before is written.  Those that follow take half of the memory
  * that the first one had, if that is not little: then one is filled while another is written.
  */
 static GpuSortProgress

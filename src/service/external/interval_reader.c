@@ -105,7 +105,7 @@ find_run(GpuSortIntervalReader *reader)
 	return false;
 }
 
-/* What is next in the run at hand: a part of a block, or so many whole ones as there is room for. */
+/* What is next in the current run: a part of a block, or so many whole ones as there is room for. */
 typedef struct Part
 {
 	uint32_t blocks;

@@ -212,7 +212,7 @@ gpusort_partition_close(const GpuSortMergeSource *source, GpuSortMergePartition 
 	partition->emitted = 0;
 }
 
-/* Has the next records of a single partition in its buffer. */
+/* Reads the next records of a single partition into its buffer. */
 static int
 fill_buffer(GpuSortMergePartition *partition, GpuSortError *error)
 {
@@ -225,7 +225,7 @@ fill_buffer(GpuSortMergePartition *partition, GpuSortError *error)
 	return rows > 0 ? 0 : gpusort_runs_damaged(error);
 }
 
-/* Has the reader of a single partition be before a row of it. */
+/* Moves the reader of a single partition to before a row of it. */
 static int
 seek_row(const GpuSortMergeSource *source, GpuSortMergePartition *partition, uint64_t row, GpuSortError *error)
 {

@@ -33,7 +33,7 @@ gpusort_memory_holder_remove(GpuSortMemoryHolder *holder)
 }
 
 /*
- * Has all holders give up what they can do without, for a merge, which is one itself, or for a sort that waits for
+* Makes all holders give up what they can do without, for a merge, which is one itself, or for a sort that waits for
  * memory, which is NULL.  Returns true if that gave some back.
  */
 bool

@@ -36,7 +36,7 @@ writer_main(void *arg)
 }
 
 /*
- * Has a sort, of records of so many bytes at most, for which the storage has room, become the next run.  The sort
+* Makes a sort, of records of at most so many bytes, for which the storage has room, the next run.  The sort
  * is the writer's to end, whatever comes of it.
  */
 int

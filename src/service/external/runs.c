@@ -187,7 +187,7 @@ add_run(GpuSortRuns *runs, const BufferParts *parts)
 }
 
 /*
- * Has all rows of an engine's sort emitted and handed over to the storage.  What fails there is known when the run
+* Emits all rows of an engine's sort and hands them over to the storage.  What fails there is known when the run
  * is finished, if not before.
  */
 static int

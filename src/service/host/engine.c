@@ -88,7 +88,7 @@ read_cpu_name(char *name, size_t size)
 	fclose(file);
 }
 
-/* Has memory age while there is any; sleeps while there is none. */
+/* Lets kept memory age while there is any; sleeps while there is none. */
 static void *
 reclaimer_main(void *arg)
 {

@@ -135,7 +135,7 @@ report_done(GpuSortCommand *command)
 		return;
 }
 
-/* Has the engine make room for another chunk; the command is to say for how many rows, or why not. */
+/* Reserves room in the engine for another chunk; the command then says for how many rows, or why not. */
 static void
 reserve_chunk(GpuSortJob *job, GpuSortCommand *command)
 {
@@ -465,7 +465,7 @@ enqueue(GpuSortJob *job, GpuSortCommand *command)
 	pthread_mutex_unlock(&job->lock);
 }
 
-/* Has a copy of command done, made in spare, a done one, if there is one; false if there is no memory. */
+/* Gives the job a copy of command, made in spare, a finished one, if there is one; false if there is no memory. */
 bool
 gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command, GpuSortCommand *spare)
 {

@@ -44,7 +44,7 @@
 #define HUGE_BYTES    ((size_t) 2 << 20)
 #define MAPPING_BYTES ((size_t) 32 << 20)
 
-/* A huge page that is at hand comes in less: zeroing it takes a tenth of that. */
+/* A huge page that is free comes in less: zeroing it takes a tenth of that. */
 #define HUGE_PAGE_MS 2
 
 #define ROUND_UP(n, unit) (((n) + (unit) -1) / (unit) * (unit))
@@ -478,7 +478,7 @@ gather(GpuSortHostMemory *memory, size_t size, size_t moved)
 }
 
 /*
- * Has the kernel put huge pages behind a new mapping, which makes touching it for the first time three times as fast.
+* Asks the kernel for huge pages for a new mapping, which makes touching it for the first time three times as fast.
  * Returns false if the first of them is long in coming, and there will be small ones then: where memory is in
  * fragments, or a virtual machine has to be given it first, those of a large sort would take seconds.
  */
@@ -496,7 +496,7 @@ use_huge_pages(char *start, size_t size)
 	return false;
 }
 
-/* Has an extent of at least that many bytes be in the list.  With the lock held. */
+/* Makes sure that the list has an extent of at least that many bytes.  With the lock held. */
 static bool
 map_more(GpuSortHostMemory *memory, size_t bytes)
 {

@@ -154,7 +154,7 @@ gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *
 	gpusort_session_lose(session, &error);
 }
 
-/* Has the job do what is asked for; the chunk is the job's until it comes back. */
+/* Gives the job a command; the chunk belongs to the job until it comes back. */
 void
 gpusort_session_command(GpuSortSession *session, GpuSortCommand what)
 {

@@ -31,7 +31,7 @@ open_read(GpuSortSession *session, uint64_t first, uint64_t end)
 	return read;
 }
 
-/* Has a chunk filled with rows of a read; false if there is no chunk. */
+/* Asks the job to fill a chunk with rows of a read; false if there is no chunk. */
 static bool
 emit(GpuSortSession *session, GpuSortRead *read)
 {
@@ -60,7 +60,7 @@ find_read(GpuSortSession *session)
 	return oldest;
 }
 
-/* Has the rows cut, if that was asked for; false if there is no chunk. */
+/* Asks the job to cut the rows, if that was asked for; false if there is no chunk. */
 static bool
 cut(GpuSortSession *session)
 {
@@ -76,7 +76,7 @@ cut(GpuSortSession *session)
 	return true;
 }
 
-/* Has chunks filled, as many as there are rows for and the pool has to give. */
+/* Asks the job to fill as many chunks as there are rows for and the pool can give. */
 static void
 pump(GpuSortSession *session)
 {

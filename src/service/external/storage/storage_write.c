@@ -194,7 +194,7 @@ write_blocks(const GpuSortWrite *write, const Stored *stored)
 }
 
 /*
- * Has a buffer's blocks be what is to be written, compressed or not; *scratch is what was taken for that, or NULL.
+* Prepares a buffer's blocks for writing, compressed or not; *scratch is the memory taken for that, or NULL.
  * Returns false if there is nothing to be written.  With the lock held, which it gives up in between.
  */
 static bool
