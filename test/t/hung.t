@@ -9,7 +9,7 @@ use GpuSortNode;
 use GpuSortStuck;
 use Test::More;
 
-# Guards against waits without end, which a busy machine keeps, too: how long each wait is, 056_waits.t counts in
+# Guards against waits without end, which a busy machine keeps, too: how long each wait is, waits.t counts in
 # looks at the service.
 my ($end_seconds, $stop_seconds) = (120, 120);
 
