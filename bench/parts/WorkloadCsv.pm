@@ -1,4 +1,4 @@
-# WorkloadCsv - the CSV of bench/workload, a line a query, for bench/plot.
+# WorkloadCsv - the CSV of bench/workload, a line a query, for bench/keep.
 #
 #   my $csv = WorkloadCsv->new($file, $command, 'postgresql: ...', ...);	# added to, if it is there
 #   $csv->add(@fields);
@@ -25,7 +25,9 @@ sub new
 	my ($smi) = grep { -x } map({ "$_/nvidia-smi" } split /:/, $ENV{PATH} // ''), '/usr/local/nvidia/bin/nvidia-smi';
 	my @gpus = defined $smi ? `$smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null` : ();
 	my $gpu = @gpus && $? == 0 ? scalar(@gpus) . ' x ' . $gpus[0] =~ s/,.*\n//r : 'none';
-	printf $out "# date: %s\n# command: %s\n", POSIX::strftime('%Y-%m-%dT%H:%MZ', gmtime), $command;
+	chomp(my $commit = `git -C '@{[dirname(__FILE__)]}' rev-parse --short HEAD 2>/dev/null`);
+	printf $out "# date: %s%s\n# command: %s\n", POSIX::strftime('%Y-%m-%dT%H:%MZ', gmtime),
+		$commit ne '' ? "; commit: $commit" : '', $command;
 	# 84: _SC_NPROCESSORS_ONLN of Linux
 	printf $out "# cpu: %s, %d cores; memory: %.0f GiB\n# gpu: %s\n", $cpu // 'unknown', POSIX::sysconf(84) || 0,
 		$memory // 0, $gpu;

@@ -1,4 +1,4 @@
-"""pictures - what bench/plot, bench/device/plot and doc/architecture.py share: pages of bars, lines
+"""pictures - what bench/device/plot and doc/architecture.py share: pages of bars, lines
 and boxes, by matplotlib.
 
 A page is 900 units wide; places on it are in these units, from its upper left corner.  An SVG holds

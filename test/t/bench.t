@@ -1,10 +1,11 @@
-# bench/run, table, plot and scale-out at a size that says nothing of speed: every section runs, finds the plans
+# bench/run, keep and scale-out at a size that says nothing of speed: every section runs, finds the plans
 # it is about, and would tell of a wrong order or of a plan that is not gpusort's.
 use strict;
 use warnings;
 
 use File::Temp qw(tempdir);
 use GpuSortNode;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = GpuSortNode->new('main');
@@ -135,16 +136,15 @@ SKIP:
 		'beside PostgreSQL and beside "C"');
 }
 
-SKIP:
-{
-	skip 'there is no matplotlib for /usr/bin/python3', 2 if system(qw(/usr/bin/python3 -c), 'import matplotlib') != 0;
-	$output = `bench/plot -d $scratch -p host $scratch/all.csv 2>&1`;
-	is($?, 0, 'bench/plot') or diag $output;
-	my $pictures = join ' ', map { "$scratch/host-$_.svg" } qw(yardstick shapes scaling);
-	$output = `python3 -c 'import sys, xml.dom.minidom as m
-for name in sys.argv[1:]: print(len(m.parse(name).getElementsByTagName("text")) > 10)' $pictures 2>&1`;
-	is($output, "True\n" x 3, 'writes three pictures');
-}
+mkdir "$scratch/results";
+$output = `bench/keep -o $scratch/results $scratch/all.csv $scratch/keys.csv 2>&1`;
+is($?, 0, 'bench/keep') or diag $output;
+my $kept = slurp_file("$scratch/results/yardstick.csv");
+like($kept, qr/^question,case,machine,versions,engine,native_ms,gpusort_ms,peer_ms,runs,commit,date\n/, 'the columns');
+my @kept = $kept =~ /^yardstick,"(\w+), 20000 rows",.*,"PostgreSQL [^"]+, gpusort [^"]+",\w+,[0-9.]+,[0-9.]+,,1,/mg;
+is("@{[ sort @kept ]}", 'expression k4 k8 text', 'both sides of each case');
+$output = `bench/keep -o $scratch/results $scratch/all.csv 2>&1`;
+is(slurp_file("$scratch/results/yardstick.csv"), $kept, 'a case is kept once');
 
 # a psql that has gpusort sort by another column
 mkdir "$scratch/bin";
@@ -193,7 +193,7 @@ is_deeply(\%ways, {
 SKIP:
 {
 	skip 'there is no cc', 1 if system('command -v cc >/dev/null') != 0;
-	is(system(qw(cc -std=c11 -Wall -Wextra -Werror -fsyntax-only bench/duckdb.c)), 0, 'the program for DuckDB compiles');
+	is(system(qw(cc -std=c11 -Wall -Wextra -Werror -fsyntax-only bench/parts/duckdb.c)), 0, 'the program for DuckDB compiles');
 }
 
 done_testing;
