@@ -1,9 +1,9 @@
 # doc/tutorial.md from a bare server to its last statement: the blocks of the page are run as they stand and in their
 # order, the shell's by sh and those of SQL in one psql, and what comes out has the shape that the page says.
 #
-# A directory on PATH has stand-ins for what only a machine of one's own has: apt and make, whose work test/packages/walk
-# does in a clean system; sudo, pg_conftool and systemctl, which work on the test's server; and curl, which makes up
-# sales in the form of the published ones.
+# A directory on PATH has stand-ins for what only a machine of one's own has: apt and make, whose work
+# test/packages/walk does in a clean system; sudo, pg_conftool and systemctl, which work on the test's server; and
+# curl, which makes up sales in the form of the published ones.
 use strict;
 use warnings;
 
@@ -16,7 +16,8 @@ use Test::More;
 
 my $root = abs_path(dirname(__FILE__) . '/../..');
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ "shared_preload_libraries = ''", 'shared_buffers = 128MB', 'max_parallel_workers_per_gather = 2' ]);
+$node->init(conf =>
+	[ "shared_preload_libraries = ''", 'shared_buffers = 128MB', 'max_parallel_workers_per_gather = 2' ]);
 # planned as by default
 my $conf = $node->data_dir . '/postgresql.conf';
 my $settings = slurp_file($conf) =~ s/^gpusort\.(?:min_rows|verify_rows).*\n//mgr;

@@ -193,7 +193,8 @@ is_deeply(\%ways, {
 SKIP:
 {
 	skip 'there is no cc', 1 if system('command -v cc >/dev/null') != 0;
-	is(system(qw(cc -std=c11 -Wall -Wextra -Werror -fsyntax-only bench/parts/duckdb.c)), 0, 'the program for DuckDB compiles');
+	is(system(qw(cc -std=c11 -Wall -Wextra -Werror -fsyntax-only bench/parts/duckdb.c)), 0,
+		'the program for DuckDB compiles');
 }
 
 done_testing;
