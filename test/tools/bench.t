@@ -73,8 +73,8 @@ is_deeply(\%built,
 		qw(int4 int8 three numeric text-C) }, 'each index is built by PostgreSQL and by gpusort');
 like($reindexed, qr/^native-parallel 0 $engine-parallel [56] $/, 'as those of a table are, and of its TOAST table');
 
-($status, $output) = bench('keys.csv', '-f', '-v', "native-serial,$engine-serial", 'keys');
-is($status, 0, 'bench/run keys') or diag $output;
+($status, $output) = bench('keys.csv', '-f', '-v', "native-serial,$engine-serial", 'keys', 'strings');
+is($status, 0, 'bench/run keys strings') or diag $output;
 @notes = $output =~ /^NOTE: .*/mg;
 is("@notes", '', 'every plan is as it should be');
 my %keys;
@@ -89,6 +89,8 @@ is_deeply(\%keys,
 	{ map { ($_ => "native-serial $engine-serial ") }
 		qw(int4-array text-array jsonb tstzrange int8multirange record numeric numeric-long urls abbreviated), @keys },
 	'each type of keys is sorted by both') or diag $output;
+my %strings = map { /^strings,([^,]+),/ ? ($1 => 1) : () } lines('keys.csv');
+is(scalar(keys %strings), 15, 'as is each kind of strings, some of them without statistics, too') or diag $output;
 
 ($status, $output) = bench('above.csv', qw(-f above above-shapes));
 is($status, 0, 'bench/run above') or diag $output;
