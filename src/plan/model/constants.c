@@ -3,8 +3,9 @@
  * constants.c
  *	  What the model of time rests on: one table, in nanoseconds.
  *
- * Each row: the value, and where another holds with a GPU, that.  They were read off the CSV files in bench/results
- * that are named above them.  What depends on PostgreSQL's version is in compat.h: NATIVE_SORT_TIME.
+ * Each row: the value, and where another holds with a GPU, that.  They were read off runs whose latest figures are
+ * in the files of bench/results that are named above them.  What depends on PostgreSQL's version is in compat.h:
+ * NATIVE_SORT_TIME.
  *
  *-------------------------------------------------------------------------
  */
