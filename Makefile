@@ -33,7 +33,7 @@ DATA = $(wildcard sql/gpusort--*.sql)
 REGRESS = $(shell sed 's/\#.*//' test/schedule)
 # pg_regress looks for sql/ below inputdir, and for expected/ below outputdir (PostgreSQL 15) or
 # expecteddir (16 and later), both of which are here unless told otherwise.
-REGRESS_OPTS = --inputdir=test
+REGRESS_OPTS = --inputdir=test --launcher=test/lib/psql-failures
 ENCODING = UTF8
 NO_LOCALE = 1
 

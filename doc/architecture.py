@@ -11,7 +11,7 @@ import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, "..", "bench"))
+sys.path.insert(0, os.path.join(HERE, "..", "bench", "parts"))
 import pictures
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 

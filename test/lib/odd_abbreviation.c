@@ -3,7 +3,7 @@
  * odd_abbreviation.c
  *	  Functions of operator classes that abbreviate bytea, each within PostgreSQL's contract, as others would not.
  *
- * Loaded into a server by test/t/048_abbreviation.t.
+ * Loaded into a server by test/t/abbreviation.t.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,7 +3,7 @@
  * other_order.c
  *	  A C library whose strcoll orders some strings otherwise than its tables say.
  *
- * Preloaded (LD_PRELOAD) into a server by test/t/031_collation_check.t.  What it does is said by the file that
+ * Preloaded (LD_PRELOAD) into a server by test/t/collation_check.t.  What it does is said by the file that
  * OTHER_ORDER names, which a process reads when it first asks for something, and again while it is slow:
  *
  *	  strings		strcoll has digits in the place of each other, 9 first

@@ -1,6 +1,6 @@
 \set ECHO none
 -- gpusort_check(): what it finds of this database and session, and that everybody may ask.  What it finds of
--- servers is in test/t/042_check.t.
+-- servers is in test/t/check.t.
 SET client_min_messages = warning;
 LOAD 'gpusort';
 \pset format unaligned

@@ -3,8 +3,9 @@
  * constants.c
  *	  What the model of time rests on: one table, in nanoseconds.
  *
- * Each row: the value, and where another holds with a GPU, that.  They were read off the CSV files in bench/results
- * that are named above them.  What depends on PostgreSQL's version is in compat.h: NATIVE_SORT_TIME.
+ * Each row: the value, and where another holds with a GPU, that.  They were read off runs whose latest figures are
+ * in the files of bench/results that are named above them.  What depends on PostgreSQL's version is in compat.h:
+ * NATIVE_SORT_TIME.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,53 +18,53 @@ typedef struct Constant
 } Constant;
 
 static const Constant constants[] = {
-	/* 2026-11-21-costs-*.csv */
+	/* costs.csv */
 	[GPUSORT_TIME_SETUP] = {235e3, 363e3},
 	[GPUSORT_TIME_FIRST_USE] = {940e3, 484e3},
-	/* 2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv */
+	/* grid.csv */
 	[GPUSORT_TIME_INGEST_ROW] = {44, 33},
 	[GPUSORT_TIME_ORDER_ROW] = {13, 2.3},
 	[GPUSORT_TIME_EMIT_ROW] = {38, 24},
-	/* 2026-11-23-collation-host-2-cores.csv */
+	/* collation.csv */
 	[GPUSORT_TIME_VERIFY_ROW] = {75},
-	/* 2026-11-21-costs-*.csv */
+	/* costs.csv */
 	[GPUSORT_TIME_ROW_BYTE] = {0.088, 0.045},
-	/* 2026-11-23-any-size-h100-16-cores.csv */
+	/* any-size.csv */
 	[GPUSORT_TIME_MEMORY_RUN] = {0, 9},
-	/* 2026-11-23-any-size-files-h100-16-cores.csv */
+	/* any-size.csv */
 	[GPUSORT_TIME_DISK_PAGE] = {10.3e3, 5.3e3},
 
-	/* 2026-11-21-costs-*.csv */
+	/* costs.csv */
 	[GPUSORT_TIME_COMPARISON] = {25},
-	/* 2026-11-21-strings-2-cores.csv */
+	/* strings.csv */
 	[GPUSORT_TIME_STRING] = {2},
-	/* 2026-11-21-icu-host-2-cores.csv */
+	/* icu.csv */
 	[GPUSORT_TIME_STRING_ICU] = {2.6},
-	/* 2026-11-23-collation-host-2-cores.csv */
+	/* collation.csv */
 	[GPUSORT_TIME_STRING_LIBC] = {6},
-	/* 2026-11-25-nested-host-2-cores.csv */
+	/* keys.csv */
 	[GPUSORT_TIME_PARTS] = {4},
-	/* 2026-11-25-keys-host-2-cores.csv */
+	/* keys.csv */
 	[GPUSORT_TIME_ABBREVIATION] = {1.6},
-	/* 2026-11-21-costs-*.csv */
+	/* costs.csv */
 	[GPUSORT_TIME_IN_ORDER] = {0.33},
 	[GPUSORT_TIME_SORT_PAGE] = {8750},
 	[GPUSORT_TIME_HEAP_ROW] = {22},
 	[GPUSORT_TIME_HEAP_LEVEL] = {30},
 	[GPUSORT_TIME_SORT_EMIT_ROW] = {12.5},
 
-	/* 2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv */
+	/* grid.csv */
 	[GPUSORT_TIME_GATHER] = {5e6},
 	[GPUSORT_TIME_WORKER] = {500e3},
 	[GPUSORT_TIME_GATHER_ROW] = {80},
 	[GPUSORT_TIME_MERGE_ROW] = {175},
 	[GPUSORT_TIME_RANGES] = {280e3},
 	[GPUSORT_TIME_EXCHANGE_ROW] = {20},
-	/* 2026-11-29-statements-host-2-cores.csv, and what single values take */
+	/* statements.csv, and what single values take */
 	[GPUSORT_TIME_OUTPUT_ROW] = {140},
 	[GPUSORT_TIME_OUTPUT_VALUE] = {60},
 
-	/* 2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv */
+	/* grid.csv */
 	[GPUSORT_TIME_HASH_ROW] = {55},
 	[GPUSORT_TIME_HASH_GROUP] = {250},
 	[GPUSORT_TIME_HASH_BYTE] = {0.7},
@@ -74,7 +75,7 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_CACHE_DOUBLING] = {25},
 	[GPUSORT_TIME_CACHE_MISS] = {300},
 
-	/* 2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv */
+	/* grid.csv */
 	[GPUSORT_TIME_TRANSITION] = {15},
 	[GPUSORT_TIME_TRANSITION_STATE] = {45},
 	[GPUSORT_TIME_TRANSITION_SORT] = {300},
@@ -85,23 +86,23 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_JOINED_ROW] = {40},
 	[GPUSORT_TIME_WINDOW_ROW] = {300},
 	[GPUSORT_TIME_NUMBERED_ROW] = {75},
-	/* 2026-11-26-windows-host-2-cores.csv */
+	/* above-windows.csv */
 	[GPUSORT_TIME_RUNNING_ROW] = {100},
-	/* 2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv */
+	/* grid.csv */
 	[GPUSORT_TIME_MERGED_ROW] = {20},
 
-	/* 2026-11-24-scale-out-h100-16-cores.csv */
+	/* scale-out.csv */
 	[GPUSORT_TIME_FETCHED_ROW] = {200},
 	[GPUSORT_TIME_FETCHED_BYTE] = {1.6},
 	[GPUSORT_TIME_SENT_ROW] = {300},
 	[GPUSORT_TIME_SENT_SORTED_ROW] = {170},
 
-	/* 2026-11-25-index-builds-host-2-cores.csv */
+	/* builds.csv */
 	[GPUSORT_TIME_FORM_ROW] = {500},
 	[GPUSORT_TIME_LOAD_ROW] = {200},
 	[GPUSORT_TIME_LOAD_SORTED_ROW] = {450},
 
-	/* 2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv */
+	/* grid.csv */
 	[GPUSORT_TIME_SORT_GAIN] = {300e3},
 	[GPUSORT_TIME_GAIN] = {3e6},
 	[GPUSORT_TIME_COST] = {2000},
