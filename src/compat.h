@@ -123,6 +123,13 @@
 #define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->counts.numscans)
 #endif
 
+/* What the state of a COPY TO begins with (exec/copy_file.c) */
+#if PG_VERSION_NUM < 180000
+#define COPY_TO_STATE_BEGIN
+#else
+#define COPY_TO_STATE_BEGIN const struct CopyToRoutine *routine;
+#endif
+
 /* Begins a COPY of a query to the client */
 #if PG_VERSION_NUM < 160000
 #define BEGIN_COPY_TO(pstate, query, options) BeginCopyTo(pstate, NULL, query, InvalidOid, NULL, false, NIL, options)

@@ -326,7 +326,7 @@ gpusort_settings_init(void)
 							 &gpusort_verify_collation, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_verify_collation, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_output",
 							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
-							 "Rows for a client are formed there, too, and rows for a new table put into its pages.",
+							 "Rows for a client or a file are formed there, too, and rows for a new table put into its pages.",
 							 &gpusort_parallel_output, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_parallel_output, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_cursors",
 							 "Takes rows of cursors, and of the SELECT of an INSERT, in by all processes of a parallel plan.",

@@ -4,7 +4,7 @@
  *	  Rows that PostgreSQL's own COPY TO forms in a worker, though they are not of its query.
  *
  * All that COPY keeps is private.  So a COPY to the client is begun for a query that never runs, of as many NULLs as
- * there are columns, of their names and types.  When COPY runs that query, the hook of ExecutorRun asks here
+ * there are columns, of their names and types.  What a file gets is what is in the messages.  When COPY runs that query, the hook of ExecutorRun asks here
  * (takes_run), and COPY's receiver is given the rows.  Text, CSV and binary, quoting, NULL strings and encodings
  * are PostgreSQL's so, of each version.  What COPY sends before its rows and behind them is caught and dropped.
  *
@@ -98,11 +98,11 @@ query_of_nulls(TupleDesc desc, List *names)
  * Calls back with a former for rows of this descriptor, as the COPY of this text forms them.
  */
 void
-gpusort_with_copy_former(const char *statement, TupleDesc desc, bool binary, int encoding,
+gpusort_with_copy_former(const char *statement, TupleDesc desc, bool binary, bool for_file, int encoding,
 						 GpuSortFormerCallback callback, void *arg)
 {
 	PendingRun run = {
-		.former = {.desc = desc, .has_head = binary},
+		.former = {.desc = desc, .has_head = binary, .for_file = for_file},
 		.encoding = encoding,
 		.callback = callback,
 		.arg = arg,
@@ -115,7 +115,7 @@ gpusort_with_copy_former(const char *statement, TupleDesc desc, bool binary, int
 	pstate->p_sourcetext = "";
 	copy = BEGIN_COPY_TO(pstate, query_of_nulls(desc, linitial(told)), lsecond(told));
 	pgstat_progress_end_command(); /* the leader's COPY is the one to be shown */
-	gpusort_catch_init(&around);
+	gpusort_catch_init(&around, false);
 	pending = &run;
 	PG_TRY();
 	{
