@@ -3,13 +3,13 @@
  * copy_file.c
  *	  The file, or program, that COPY TO writes.
  *
- * COPY keeps the stream, and all else that it knows, for itself.  So the beginning of its state is declared here again,
- * and not believed without looking: the query and the name must stand where they are expected, and the stream must be of
- * the file that has this name, or of a pipe.
+ * COPY keeps the stream, and all else that it knows, for itself.  So the beginning of its state is declared here
+ * again, and not believed without looking: the query and the name must stand where they are expected, and the stream
+ * must be of the file that has this name, or of a pipe.
  *
  * ERRORS
- *	Bytes go into the stream into which PostgreSQL writes rows of its own, by the same call.  If that fails, the error is
- *	the one that PostgreSQL would raise.  To give its receiver a row more, for it to find the stream's error, was
+ *	Bytes go into the stream into which PostgreSQL writes rows of its own, by the same call.  If that fails, the error
+ *	is the one that PostgreSQL would raise.  To give its receiver a row more, for it to find the stream's error, was
  *	considered: that row would stay in the stream, and be written when it is closed.
  *
  *-------------------------------------------------------------------------
@@ -113,7 +113,9 @@ report_error(const GpuSortCopyFile *file)
 		if (status == -1)
 			ereport(ERROR, (errcode_for_file_access(), errmsg("could not close pipe to external command: %m")));
 		if (status != 0)
-			ereport(ERROR, (errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION), errmsg("program \"%s\" failed", state->name), errdetail_internal("%s", wait_result_to_str(status))));
+			ereport(ERROR,
+					(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION), errmsg("program \"%s\" failed", state->name),
+					 errdetail_internal("%s", wait_result_to_str(status))));
 		errno = EPIPE;
 	}
 	ereport(ERROR, (errcode_for_file_access(), errmsg("could not write to COPY program: %m")));

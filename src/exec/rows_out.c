@@ -4,10 +4,10 @@
  *	  Rows of a GpuSortExchange leave the server as bytes that all processes form.
  *
  * A hook of ExecutorRun looks where a query's rows go.  If its plan has a GpuSortExchange on top, and the rows go to a
- * client, or to the file or program of a COPY (copy_file.c), in one call, by PostgreSQL's own receiver, that of a SELECT
- * (printtup) or of a COPY, the node has the rows formed (gpusort_exchange_form_rows), and a receiver of this file stands
- * before PostgreSQL's: it sends the bytes of rows that were formed as they are, and leaves other rows to PostgreSQL's.
- * What starts up and shuts down is PostgreSQL's receiver in any case.
+ * client, or to the file or program of a COPY (copy_file.c), in one call, by PostgreSQL's own receiver, that of a
+ * SELECT (printtup) or of a COPY, the node has the rows formed (gpusort_exchange_form_rows), and a receiver of this
+ * file stands before PostgreSQL's: it sends the bytes of rows that were formed as they are, and leaves other rows to
+ * PostgreSQL's.  What starts up and shuts down is PostgreSQL's receiver in any case.
  *
  * If they go to a new table, table_out.c has a receiver for that.
  *
@@ -114,7 +114,9 @@ send_bytes(RowsOut *out, const char *bytes, Size length)
 		gpusort_messages_send(bytes, length);
 }
 
-/* Sends the first rows that were formed, behind what COPY puts before them: to a client in one message with the first. */
+/*
+ * Sends the first rows that were formed, behind what COPY puts before them: to a client in one message with the first.
+ */
 static void
 send_first(RowsOut *out, const char *bytes, Size length)
 {
@@ -217,7 +219,9 @@ reads_exchange(const QueryDesc *query, ScanDirection direction, uint64 count)
 		query->estate->es_junkFilter == NULL && ScanDirectionIsForward(direction) && count == 0 && !query->already_executed;
 }
 
-/* Returns the statement of the COPY whose query this is; NULL: it is none.  One that a function runs has another text. */
+/*
+ * Returns the statement of the COPY whose query this is; NULL: it is none.  One that a function runs has another text.
+ */
 static const CopyStmt *
 copy_statement(const QueryDesc *query)
 {
@@ -288,7 +292,8 @@ find_format(const QueryDesc *query, GpuSortCopyFile **file, const char **why_not
 	{
 		case DestRemote:
 		case DestRemoteExecute:
-			if (query->dest->receiveSlot != print_row || ActivePortal->queryDesc != query || !gpusort_messages_are_sent())
+			if (query->dest->receiveSlot != print_row || ActivePortal->queryDesc != query ||
+				!gpusort_messages_are_sent())
 				return NULL;
 			return row_format(query->tupDesc, why_not);
 		case DestCopyOut:

@@ -4,9 +4,10 @@
  *	  Rows that PostgreSQL's own COPY TO forms in a worker, though they are not of its query.
  *
  * All that COPY keeps is private.  So a COPY to the client is begun for a query that never runs, of as many NULLs as
- * there are columns, of their names and types.  What a file gets is what is in the messages.  When COPY runs that query, the hook of ExecutorRun asks here
+ * there are columns, of their names and types.  When COPY runs that query, the hook of ExecutorRun asks here
  * (takes_run), and COPY's receiver is given the rows.  Text, CSV and binary, quoting, NULL strings and encodings
- * are PostgreSQL's so, of each version.  What COPY sends before its rows and behind them is caught and dropped.
+ * are PostgreSQL's so, of each version.  What COPY sends before its rows and behind them is caught and dropped.  A file
+ * gets what is in the messages.
  *
  * The statement reaches workers as text: its options, without the header, which the leader's COPY sends, with the
  * encoding by name, and with all columns in the place of a star; and the columns' names, which a worker's plan does not

@@ -338,7 +338,7 @@ unlink $other_name;
 
 # what cannot be written is PostgreSQL's error, of few rows and of many
 my $large_copy = 'COPY (' . by_ranges('*', 'large') . ') TO';
-for my $rows ("$large_copy", 'COPY (' . by_ranges('*', 't') . ') TO', 'COPY (' . by_ranges('id', 't WHERE id < 3') . ') TO')
+for my $rows ($large_copy, map { 'COPY (' . by_ranges(@$_) . ') TO' } [ '*', 't' ], [ 'id', 't WHERE id < 3' ])
 {
 	for my $option ('', '(FORMAT binary)')
 	{
@@ -350,7 +350,8 @@ for my $rows ("$large_copy", 'COPY (' . by_ranges('*', 't') . ') TO', 'COPY (' .
 		}
 	}
 }
-like($wire->simple("$large_copy '/dev/full'")->{error}, qr/^53100 could not write to COPY file: No space left/, 'a full disk');
+like($wire->simple("$large_copy '/dev/full'")->{error}, qr/^53100 could not write to COPY file: No space left/,
+	'a full disk');
 like($wire->simple("$large_copy PROGRAM 'exit 3'")->{bytes},
 	qr/^E ERROR 38000 program "exit 3" failed child process exited with exit code 3$/m, 'a program that fails');
 is($wire->simple('SELECT 1')->{error}, undef, 'the session goes on');
@@ -372,7 +373,8 @@ sub begins
 	ok(substr($files[0], 0, $length) eq substr($files[1], 0, $length), "$what: the same beginning");
 	return @files;
 }
-begins("an error in row $_", 'COPY (' . by_ranges("10 / (id - $_)", 't') . ") TO '$file'", qr/^22012/) for 1, 3000, 5999;
+begins("an error in row $_", 'COPY (' . by_ranges("10 / (id - $_)", 't') . ") TO '$file'", qr/^22012/)
+	for 1, 3000, 5999;
 begins('no such character', 'COPY (' . by_ranges('v', 'marked') . ") TO '$file' (ENCODING 'LATIN1')", qr/^22P05/);
 SKIP:
 {
@@ -393,7 +395,8 @@ $wire->simple('RESET statement_timeout; SET gpusort.enable = on');
 for my $part (0 .. 5)
 {
 	unlink $file;
-	$wire->send_simple("$large_copy PROGRAM 'trap \"\" INT; head -c ${part}000000 >$file; sleep 0.5; cat >>$file; sleep 0.2'");
+	$wire->send_simple("$large_copy PROGRAM '"
+		. "trap \"\" INT; head -c ${part}000000 >$file; sleep 0.5; cat >>$file; sleep 0.2'");
 	ok(wait_until(sub { (-s $file // -1) >= 1000000 * $part }), "part $part is there");
 	$wire->cancel;
 	like($wire->answer->{error} // '', qr/^57014 canceling statement due to user request/, "cancelled in part $part");
