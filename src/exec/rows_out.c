@@ -25,6 +25,7 @@
 
 #include "access/parallel.h"
 #include "access/printtup.h"
+#include "access/transam.h"
 #include "commands/copy.h"
 #include "commands/defrem.h"
 #include "commands/progress.h"
@@ -42,6 +43,7 @@
 #include "tcop/pquery.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 /* Stands before a receiver of PostgreSQL's. */
@@ -235,12 +237,29 @@ copy_statement(const QueryDesc *query)
 	return copy->query != NULL && !copy->is_from ? copy : NULL;
 }
 
+/* Returns why workers may not form rows as JSON; NULL if they may, as far as output functions let them. */
+static const char *
+why_no_json(TupleDesc desc, bool array)
+{
+	if (array)
+		return "COPY makes one array of all rows";
+	/* others may have a cast to JSON */
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (getBaseType(TupleDescAttr(desc, i)->atttypid) >= FirstNormalObjectId)
+			return psprintf("the JSON of column \"%s\" is not known to be parallel safe",
+							NameStr(TupleDescAttr(desc, i)->attname));
+	}
+	return NULL;
+}
+
 /* Returns what is formed of the rows of a COPY; NULL, and why not, if workers may not do it. */
 static GpuSortFormat *
 copy_format(const CopyStmt *copy, TupleDesc desc, const char **why_not)
 {
 	int16 *columns = palloc0(desc->natts * sizeof(int16));
 	const char *format = "text";
+	bool array = false;
 	bool binary;
 	ListCell *cell;
 
@@ -250,13 +269,16 @@ copy_format(const CopyStmt *copy, TupleDesc desc, const char **why_not)
 
 		if (strcmp(option->defname, "format") == 0)
 			format = defGetString(option);
+		else if (strcmp(option->defname, "force_array") == 0)
+			array = defGetBoolean(option);
 	}
 	binary = strcmp(format, "binary") == 0;
-	if (!binary && strcmp(format, "text") != 0 && strcmp(format, "csv") != 0)
-	{
+	if (strcmp(format, "json") == 0)
+		*why_not = why_no_json(desc, array);
+	else if (!binary && strcmp(format, "text") != 0 && strcmp(format, "csv") != 0)
 		*why_not = psprintf("COPY's format \"%s\" is not known", format);
+	if (*why_not != NULL)
 		return NULL;
-	}
 	for (int i = 0; i < desc->natts; i++)
 		columns[i] = binary;
 	*why_not = gpusort_why_no_output(desc, columns);

@@ -5,7 +5,7 @@
  *
  * All that COPY keeps is private.  So a COPY to the client is begun for a query that never runs, of as many NULLs as
  * there are columns, of their names and types.  When COPY runs that query, the hook of ExecutorRun asks here
- * (takes_run), and COPY's receiver is given the rows.  Text, CSV and binary, quoting, NULL strings and encodings
+ * (takes_run), and COPY's receiver is given the rows.  Text, CSV, JSON and binary, quoting, NULL strings and encodings
  * are PostgreSQL's so, of each version.  What COPY sends before its rows and behind them is caught and dropped.  A file
  * gets what is in the messages.
  *

@@ -319,6 +319,23 @@ $wire->simple(q{CREATE ROLE nobody; GRANT SELECT ON t TO nobody; SET ROLE nobody
 same($wire, 'COPY without the right to', sub { $wire->simple("COPY ($all) TO $_") }) for values %targets;
 $wire->simple('RESET ROLE');
 
+if ($node->safe_psql('postgres', 'SHOW server_version_num') >= 190000)
+{
+	my $known = join ', ', grep { !/^(?:c|ca|e)$/ } split /, /, $columns;
+	for my $target ('STDOUT', sort values %targets)
+	{
+		$answer = same_file($wire, "JSON to $target",
+			'COPY (' . by_ranges("$known, id AS \"a \"\"b\"", 't') . ") TO $target (FORMAT json)");
+		cmp_ok($answer->{formed}, '>', 0, 'formed');
+		same_file($wire, "JSON of no rows to $target",
+			'COPY (' . by_ranges('*', 'empty') . ") TO $target (FORMAT json)");
+		is(same_file($wire, "$_ to $target", 'COPY (' . by_ranges($_, 't') . ") TO $target (FORMAT json)")->{formed}, 0,
+			'as rows') for 'id, e', 'c', 'ca';
+		is(same_file($wire, "a JSON array to $target",
+			'COPY (' . by_ranges('id, v', 't') . ") TO $target (FORMAT json, FORCE_ARRAY true)")->{formed}, 0, 'as rows');
+	}
+}
+
 # other kinds of files
 my $other_name = $node->basedir . '/other';
 symlink $file, $other_name;
