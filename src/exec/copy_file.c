@@ -20,6 +20,7 @@
 
 #include "lib/stringinfo.h"
 #include "storage/fd.h"
+#include "utils/wait_event.h"
 
 /* Where rows go, as in commands/copyto.c. */
 typedef enum CopyTarget
@@ -125,6 +126,10 @@ report_error(const GpuSortCopyFile *file)
 void
 gpusort_copy_file_write(GpuSortCopyFile *file, const char *bytes, Size length)
 {
-	if (length > 0 && (fwrite(bytes, length, 1, file->stream) != 1 || ferror(file->stream)))
+	if (length == 0)
+		return;
+	REPORT_COPY_WRITE();
+	if (fwrite(bytes, length, 1, file->stream) != 1 || ferror(file->stream))
 		report_error(file);
+	pgstat_report_wait_end();
 }
