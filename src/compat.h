@@ -123,6 +123,20 @@
 #define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->counts.numscans)
 #endif
 
+/* What the state of a COPY TO begins with (exec/copy_file.c) */
+#if PG_VERSION_NUM < 180000
+#define COPY_TO_STATE_BEGIN
+#else
+#define COPY_TO_STATE_BEGIN const struct CopyToRoutine *routine;
+#endif
+
+/* Tells that COPY is about to write. */
+#if PG_VERSION_NUM < 190000
+#define REPORT_COPY_WRITE() ((void) 0)
+#else
+#define REPORT_COPY_WRITE() pgstat_report_wait_start(WAIT_EVENT_COPY_TO_WRITE)
+#endif
+
 /* Begins a COPY of a query to the client */
 #if PG_VERSION_NUM < 160000
 #define BEGIN_COPY_TO(pstate, query, options) BeginCopyTo(pstate, NULL, query, InvalidOid, NULL, false, NIL, options)

@@ -328,7 +328,7 @@ gpusort_settings_init(void)
 							 &gpusort_verify_collation, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_verify_collation, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_output",
 							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
-							 "They also form the rows for a client and write the pages of a new table.",
+							 "They also form the rows for a client or a file and write the pages of a new table.",
 							 &gpusort_parallel_output, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_parallel_output, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_cursors",
 							 "Lets parallel workers read the input of sorts for cursors and for INSERT ... SELECT.",

@@ -281,7 +281,8 @@ write_ranges(GpuSortFormer *former, void *arg)
 	GpuSortOutputState *state = arg;
 	RowWriter writer = {
 		.state = state,
-		.queue = gpusort_row_queue_open_writer(gpusort_output_queue_place(state->shared, ParallelWorkerNumber)),
+		.queue = gpusort_row_queue_open_writer(gpusort_output_queue_place(state->shared, ParallelWorkerNumber),
+											   former != NULL),
 		.former = former,
 	};
 

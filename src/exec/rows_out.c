@@ -4,10 +4,10 @@
  *	  Rows of a GpuSortExchange leave the server as bytes that all processes form.
  *
  * A hook of ExecutorRun looks where a query's rows go.  If its plan has a GpuSortExchange on top, and the rows go to a
- * client, in one call, by PostgreSQL's own receiver, that of a SELECT (printtup) or of a COPY, the node has
- * the rows formed (gpusort_exchange_form_rows), and a receiver of this file stands before PostgreSQL's: it sends the
- * bytes of rows that were formed as they are, and leaves other rows to PostgreSQL's.  What starts up and shuts down is
- * PostgreSQL's receiver in any case.
+ * client, or to the file or program of a COPY (copy_file.c), in one call, by PostgreSQL's own receiver, that of a
+ * SELECT (printtup) or of a COPY, the node has the rows formed (gpusort_exchange_form_rows), and a receiver of this
+ * file stands before PostgreSQL's: it sends the bytes of rows that were formed as they are, and leaves other rows to
+ * PostgreSQL's.  What starts up and shuts down is PostgreSQL's receiver in any case.
  *
  * If they go to a new table, table_out.c has a receiver for that.
  *
@@ -25,9 +25,11 @@
 
 #include "access/parallel.h"
 #include "access/printtup.h"
+#include "access/transam.h"
 #include "commands/copy.h"
 #include "commands/defrem.h"
 #include "commands/progress.h"
+#include "exec/copy_file.h"
 #include "exec/exchange.h"
 #include "exec/receiver.h"
 #include "exec/table_out.h"
@@ -41,6 +43,7 @@
 #include "tcop/pquery.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 /* Stands before a receiver of PostgreSQL's. */
@@ -48,6 +51,7 @@ typedef struct RowsOut
 {
 	GpuSortReceiver base;  /* must be first field */
 	GpuSortFormer *former; /* over the receiver */
+	GpuSortCopyFile *file; /* NULL: rows go to the client */
 	bool head_sent;        /* what COPY puts before the first row, or it puts nothing there */
 
 	/* Of a COPY: rows that were sent, and bytes, without what is around messages */
@@ -56,14 +60,6 @@ typedef struct RowsOut
 	int64 other_bytes;    /* of others */
 	int64 shown_bytes;
 } RowsOut;
-
-/* The receiver of a COPY, alike in 15 to 19 (commands/copyto.c). */
-typedef struct CopyReceiver
-{
-	DestReceiver pub;
-	void *cstate;
-	uint64 processed;
-} CopyReceiver;
 
 static ExecutorRun_hook_type previous_executor_run = NULL;
 
@@ -99,7 +95,7 @@ show_copy_bytes(RowsOut *out)
 static void
 count_copied(RowsOut *out, uint64 rows, int64 bytes)
 {
-	CopyReceiver *copy = (CopyReceiver *) out->base.receiver;
+	GpuSortCopyReceiver *copy = (GpuSortCopyReceiver *) out->base.receiver;
 
 	if (!is_copy(out))
 		return;
@@ -110,37 +106,57 @@ count_copied(RowsOut *out, uint64 rows, int64 bytes)
 	show_copy_bytes(out);
 }
 
-/* Sends the first row, in one message with what COPY puts before it; returns the bytes of the row's own message. */
-static Size
-send_first(RowsOut *out, const char *message)
+/* Sends whole messages, or bytes of a file. */
+static void
+send_bytes(RowsOut *out, const char *bytes, Size length)
+{
+	if (out->file != NULL)
+		gpusort_copy_file_write(out->file, bytes, length);
+	else
+		gpusort_messages_send(bytes, length);
+}
+
+/*
+ * Sends the first rows that were formed, behind what COPY puts before them: to a client in one message with the first.
+ */
+static void
+send_first(RowsOut *out, const char *bytes, Size length)
 {
 	StringInfo head = &out->former->head;
-	const Size length = gpusort_message_length(message);
+	Size sent = 0;
 
-	appendBinaryStringInfo(head, message + GPUSORT_MESSAGE_HEAD_BYTES, length - GPUSORT_MESSAGE_HEAD_BYTES);
-	gpusort_message_send(message[0], head->data, head->len);
+	if (out->file != NULL)
+		send_bytes(out, head->data, head->len);
+	else
+	{
+		sent = gpusort_message_length(bytes);
+		appendBinaryStringInfo(head, bytes + GPUSORT_MESSAGE_HEAD_BYTES, sent - GPUSORT_MESSAGE_HEAD_BYTES);
+		gpusort_message_send(bytes[0], head->data, head->len);
+	}
 	pfree(head->data);
 	out->other_bytes -= gpusort_former_null_row_bytes(out->former); /* the row of NULLs is none */
 	out->head_sent = true;
-	return length;
+	send_bytes(out, bytes + sent, length - sent);
 }
 
 /* Sends rows that were formed. */
 static void
 send_formed(RowsOut *out, const GpuSortFormedRows *formed)
 {
-	Size sent = 0;
+	int64 bytes = 0;
 
 	CHECK_FOR_INTERRUPTS();
-	if (!out->head_sent)
+	if (out->head_sent)
+		send_bytes(out, formed->data, formed->length);
+	else
 	{
 		gpusort_former_take_head(out->former);
-		sent = send_first(out, formed->data);
+		send_first(out, formed->data, formed->length);
 	}
-	gpusort_messages_send(formed->data + sent, formed->length - sent);
 	out->base.estate->es_processed += formed->rows - 1;
-	count_copied(out, formed->rows,
-				 formed->own ? 0 : (int64) formed->length - (int64) formed->rows * GPUSORT_MESSAGE_HEAD_BYTES);
+	if (!formed->own)
+		bytes = formed->length - formed->rows * gpusort_former_message_head_bytes(out->former);
+	count_copied(out, formed->rows, bytes);
 }
 
 /* Sends a row by PostgreSQL's receiver. */
@@ -156,12 +172,15 @@ send_row(RowsOut *out, TupleTableSlot *slot)
 		gpusort_former_clear(former);
 		if (gpusort_former_row(former, slot))
 		{
-			(void) send_first(out, former->caught.bytes.data);
+			send_first(out, former->caught.bytes.data, former->caught.bytes.len);
 			gpusort_former_clear(former);
 			count_copied(out, 1, 0);
 			return true;
 		}
-		gpusort_message_send('d', former->head.data, former->head.len);
+		if (out->file != NULL)
+			send_bytes(out, former->head.data, former->head.len);
+		else
+			gpusort_message_send('d', former->head.data, former->head.len);
 	}
 	out->head_sent = former->head_taken = true;
 	more = out->base.receiver->receiveSlot(slot, out->base.receiver);
@@ -203,8 +222,7 @@ reads_exchange(const QueryDesc *query, ScanDirection direction, uint64 count)
 }
 
 /*
- * Returns the statement of the COPY to a client whose query this is; NULL: it is none.  One that a function runs has
- * another text.
+ * Returns the statement of the COPY whose query this is; NULL: it is none.  One that a function runs has another text.
  */
 static const CopyStmt *
 copy_statement(const QueryDesc *query)
@@ -216,15 +234,32 @@ copy_statement(const QueryDesc *query)
 		query->sourceText != ActivePortal->sourceText)
 		return NULL;
 	copy = (const CopyStmt *) stmt->utilityStmt;
-	return copy->query != NULL && !copy->is_from && copy->filename == NULL && !copy->is_program ? copy : NULL;
+	return copy->query != NULL && !copy->is_from ? copy : NULL;
 }
 
-/* Returns what is formed of the rows of a COPY to the client; NULL, and why not, if workers may not do it. */
+/* Returns why workers may not form rows as JSON; NULL if they may, as far as output functions let them. */
+static const char *
+why_no_json(TupleDesc desc, bool array)
+{
+	if (array)
+		return "COPY makes one array of all rows";
+	/* others may have a cast to JSON */
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (getBaseType(TupleDescAttr(desc, i)->atttypid) >= FirstNormalObjectId)
+			return psprintf("the JSON of column \"%s\" is not known to be parallel safe",
+							NameStr(TupleDescAttr(desc, i)->attname));
+	}
+	return NULL;
+}
+
+/* Returns what is formed of the rows of a COPY; NULL, and why not, if workers may not do it. */
 static GpuSortFormat *
 copy_format(const CopyStmt *copy, TupleDesc desc, const char **why_not)
 {
 	int16 *columns = palloc0(desc->natts * sizeof(int16));
 	const char *format = "text";
+	bool array = false;
 	bool binary;
 	ListCell *cell;
 
@@ -234,13 +269,16 @@ copy_format(const CopyStmt *copy, TupleDesc desc, const char **why_not)
 
 		if (strcmp(option->defname, "format") == 0)
 			format = defGetString(option);
+		else if (strcmp(option->defname, "force_array") == 0)
+			array = defGetBoolean(option);
 	}
 	binary = strcmp(format, "binary") == 0;
-	if (!binary && strcmp(format, "text") != 0 && strcmp(format, "csv") != 0)
-	{
+	if (strcmp(format, "json") == 0)
+		*why_not = why_no_json(desc, array);
+	else if (!binary && strcmp(format, "text") != 0 && strcmp(format, "csv") != 0)
 		*why_not = psprintf("COPY's format \"%s\" is not known", format);
+	if (*why_not != NULL)
 		return NULL;
-	}
 	for (int i = 0; i < desc->natts; i++)
 		columns[i] = binary;
 	*why_not = gpusort_why_no_output(desc, columns);
@@ -257,14 +295,18 @@ row_format(TupleDesc desc, const char **why_not)
 	return *why_not == NULL ? gpusort_format_of_portal(desc, columns) : NULL;
 }
 
-/* Returns what is formed of a query's rows; NULL: they go elsewhere than to a client, or workers may not (*why_not). */
+/*
+ * Returns what is formed of a query's rows, and the file that they go to; NULL: they do not leave the server in a way
+ * that is known, or workers may not form them (*why_not).
+ */
 static GpuSortFormat *
-find_format(const QueryDesc *query, const char **why_not)
+find_format(const QueryDesc *query, GpuSortCopyFile **file, const char **why_not)
 {
 	const CopyStmt *copy;
 
+	*file = NULL;
 	*why_not = NULL;
-	if (ActivePortal == NULL || !gpusort_messages_are_sent())
+	if (ActivePortal == NULL)
 		return NULL;
 	if (print_row == NULL)
 		find_receivers();
@@ -272,25 +314,37 @@ find_format(const QueryDesc *query, const char **why_not)
 	{
 		case DestRemote:
 		case DestRemoteExecute:
-			if (query->dest->receiveSlot != print_row || ActivePortal->queryDesc != query)
+			if (query->dest->receiveSlot != print_row || ActivePortal->queryDesc != query ||
+				!gpusort_messages_are_sent())
 				return NULL;
 			return row_format(query->tupDesc, why_not);
 		case DestCopyOut:
 			copy = query->dest->receiveSlot == copy_row ? copy_statement(query) : NULL;
-			return copy != NULL ? copy_format(copy, query->tupDesc, why_not) : NULL;
+			if (copy == NULL || (copy->filename == NULL && !gpusort_messages_are_sent()))
+				return NULL;
+			if (copy->filename != NULL)
+				*file = gpusort_copy_file_find(query, copy);
+			if (copy->filename != NULL && *file == NULL)
+			{
+				*why_not = "what COPY writes to is not known";
+				return NULL;
+			}
+			return copy_format(copy, query->tupDesc, why_not);
 		default:
 			return NULL;
 	}
 }
 
-/* Returns what stands before the receiver of a query whose rows processes are to form. */
+/* Returns what stands before the receiver of a query whose rows processes are to form; file: NULL for the client. */
 static RowsOut *
-make(QueryDesc *query, const GpuSortFormat *format)
+make(QueryDesc *query, const GpuSortFormat *format, GpuSortCopyFile *file)
 {
 	RowsOut *out = gpusort_receiver_create(query, sizeof(RowsOut), receive);
 
+	out->file = file;
 	out->head_sent = !format->binary;
-	out->former = gpusort_former_over(out->base.receiver, query->tupDesc, format->binary);
+	out->former = gpusort_former_over(file != NULL ? &file->former : out->base.receiver, query->tupDesc, format->binary,
+									  file != NULL);
 	gpusort_exchange_form_rows(out->base.exchange, format, out->former);
 	return out;
 }
@@ -301,6 +355,7 @@ begin(QueryDesc *query, ScanDirection direction, uint64 count)
 {
 	MemoryContext caller;
 	GpuSortFormat *format;
+	GpuSortCopyFile *file;
 	const char *why_not;
 	DestReceiver *out;
 
@@ -308,11 +363,11 @@ begin(QueryDesc *query, ScanDirection direction, uint64 count)
 		return NULL;
 	caller = MemoryContextSwitchTo(query->estate->es_query_cxt);
 	out = gpusort_table_out_create(query);
-	format = out == NULL ? find_format(query, &why_not) : NULL;
+	format = out == NULL ? find_format(query, &file, &why_not) : NULL;
 	if (format != NULL)
-		out = &make(query, format)->base.pub;
+		out = &make(query, format, file)->base.pub;
 	else if (out == NULL && why_not != NULL && gpusort_log_decisions)
-		ereport(LOG, (errmsg("gpusort: only one process forms the rows for the client: %s", why_not)));
+		ereport(LOG, (errmsg("gpusort: only one process forms the rows that leave: %s", why_not)));
 	MemoryContextSwitchTo(caller);
 	return out;
 }

@@ -5,8 +5,9 @@
  *
  * All that COPY keeps is private.  So a COPY to the client is begun for a query that never runs, of as many NULLs as
  * there are columns, of their names and types.  When COPY runs that query, the hook of ExecutorRun asks here
- * (takes_run), and COPY's receiver is given the rows.  Text, CSV and binary, quoting, NULL strings and encodings
- * are PostgreSQL's so, of each version.  What COPY sends before its rows and behind them is caught and dropped.
+ * (takes_run), and COPY's receiver is given the rows.  Text, CSV, JSON and binary, quoting, NULL strings and encodings
+ * are PostgreSQL's so, of each version.  What COPY sends before its rows and behind them is caught and dropped.  A file
+ * gets what is in the messages.
  *
  * The statement reaches workers as text: its options, without the header, which the leader's COPY sends, with the
  * encoding by name, and with all columns in the place of a star; and the columns' names, which a worker's plan does not
@@ -98,11 +99,11 @@ query_of_nulls(TupleDesc desc, List *names)
  * Calls back with a former for rows of this descriptor, as the COPY of this text forms them.
  */
 void
-gpusort_with_copy_former(const char *statement, TupleDesc desc, bool binary, int encoding,
+gpusort_with_copy_former(const char *statement, TupleDesc desc, bool binary, bool for_file, int encoding,
 						 GpuSortFormerCallback callback, void *arg)
 {
 	PendingRun run = {
-		.former = {.desc = desc, .has_head = binary},
+		.former = {.desc = desc, .has_head = binary, .for_file = for_file},
 		.encoding = encoding,
 		.callback = callback,
 		.arg = arg,
@@ -115,7 +116,7 @@ gpusort_with_copy_former(const char *statement, TupleDesc desc, bool binary, int
 	pstate->p_sourcetext = "";
 	copy = BEGIN_COPY_TO(pstate, query_of_nulls(desc, linitial(told)), lsecond(told));
 	pgstat_progress_end_command(); /* the leader's COPY is the one to be shown */
-	gpusort_catch_init(&around);
+	gpusort_catch_init(&around, false);
 	pending = &run;
 	PG_TRY();
 	{

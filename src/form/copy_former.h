@@ -15,7 +15,7 @@
 #include "nodes/parsenodes.h"
 
 extern char *gpusort_copy_statement_text(const CopyStmt *copy, TupleDesc desc);
-extern void gpusort_with_copy_former(const char *statement, TupleDesc desc, bool binary, int encoding,
+extern void gpusort_with_copy_former(const char *statement, TupleDesc desc, bool binary, bool for_file, int encoding,
 									 GpuSortFormerCallback callback, void *arg);
 extern bool gpusort_copy_former_takes_run(QueryDesc *query);
 

@@ -39,7 +39,7 @@ gpusort_format_of_copy(const CopyStmt *copy, TupleDesc desc, bool binary)
 {
 	const char *text = gpusort_copy_statement_text(copy, desc);
 
-	return make_format(GPUSORT_COPY_DATA, binary, text, strlen(text) + 1);
+	return make_format(copy->filename != NULL ? GPUSORT_COPY_FILE : GPUSORT_COPY_DATA, binary, text, strlen(text) + 1);
 }
 
 /* Calls back with a former of DataRow messages. */
@@ -68,7 +68,9 @@ gpusort_with_former(const GpuSortFormat *format, TupleDesc desc, GpuSortFormerCa
 			with_row_former(format, desc, callback, arg);
 			return;
 		case GPUSORT_COPY_DATA:
-			gpusort_with_copy_former(format->data, desc, format->binary, format->encoding, callback, arg);
+		case GPUSORT_COPY_FILE:
+			gpusort_with_copy_former(format->data, desc, format->binary, format->messages == GPUSORT_COPY_FILE,
+									 format->encoding, callback, arg);
 			return;
 	}
 }

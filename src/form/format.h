@@ -17,11 +17,12 @@
 #include "form/former.h"
 #include "nodes/parsenodes.h"
 
-/* What the messages are that rows are formed as. */
+/* What rows are formed as. */
 typedef enum GpuSortMessages
 {
-	GPUSORT_DATA_ROWS, /* of a SELECT */
-	GPUSORT_COPY_DATA,
+	GPUSORT_DATA_ROWS, /* messages of a SELECT */
+	GPUSORT_COPY_DATA, /* those of a COPY */
+	GPUSORT_COPY_FILE, /* what is in those */
 } GpuSortMessages;
 
 typedef struct GpuSortFormat

@@ -18,24 +18,22 @@
 
 #include "mb/pg_wchar.h"
 
+/* Fills in what is neither zero nor the caller's. */
 static void
-init(GpuSortFormer *former, DestReceiver *receiver, TupleDesc desc, bool has_head)
+init(GpuSortFormer *former)
 {
-	memset(former, 0, sizeof(*former));
-	former->receiver = receiver;
-	former->desc = desc;
-	former->has_head = has_head;
 	former->encoding = -1;
-	gpusort_catch_init(&former->caught);
+	gpusort_catch_init(&former->caught, former->for_file);
 }
 
 /* Returns a former over a receiver for rows of this descriptor, in the leader. */
 GpuSortFormer *
-gpusort_former_over(DestReceiver *receiver, TupleDesc desc, bool has_head)
+gpusort_former_over(DestReceiver *receiver, TupleDesc desc, bool has_head, bool for_file)
 {
 	GpuSortFormer *former = palloc(sizeof(GpuSortFormer));
 
-	init(former, receiver, desc, has_head);
+	*former = (GpuSortFormer){.receiver = receiver, .desc = desc, .has_head = has_head, .for_file = for_file};
+	init(former);
 	return former;
 }
 
@@ -67,6 +65,7 @@ void
 gpusort_former_take_head(GpuSortFormer *former)
 {
 	StringInfo bytes = &former->caught.bytes;
+	const int before = gpusort_former_message_head_bytes(former);
 	const int row = gpusort_former_null_row_bytes(former);
 	TupleTableSlot *nulls;
 
@@ -78,11 +77,10 @@ gpusort_former_take_head(GpuSortFormer *former)
 	gpusort_former_clear(former);
 	form(former, nulls);
 	ExecDropSingleTupleTableSlot(nulls);
-	if (bytes->len < GPUSORT_MESSAGE_HEAD_BYTES + row)
+	if (bytes->len < before + row)
 		elog(ERROR, "a row of NULLs has %d bytes", bytes->len);
 	initStringInfo(&former->head);
-	appendBinaryStringInfo(&former->head, bytes->data + GPUSORT_MESSAGE_HEAD_BYTES,
-						   bytes->len - GPUSORT_MESSAGE_HEAD_BYTES - row);
+	appendBinaryStringInfo(&former->head, bytes->data + before, bytes->len - before - row);
 	gpusort_former_clear(former);
 }
 
@@ -101,12 +99,12 @@ gpusort_former_row(GpuSortFormer *former, TupleTableSlot *slot)
 
 /*
  * Calls back with a former, in a worker, for a client that has such an encoding.  The caller has filled in receiver,
- * desc and has_head.
+ * desc, has_head and for_file.
  */
 void
 gpusort_former_run(GpuSortFormer *former, int encoding, GpuSortFormerCallback callback, void *arg)
 {
-	init(former, former->receiver, former->desc, former->has_head);
+	init(former);
 	if (encoding != pg_get_client_encoding())
 	{
 		if (PrepareClientEncoding(encoding) < 0)

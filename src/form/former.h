@@ -22,7 +22,8 @@ typedef struct GpuSortFormer
 {
 	DestReceiver *receiver; /* has been started up */
 	TupleDesc desc;
-	int encoding; /* to be in force while a row is formed; -1: it is */
+	bool for_file; /* rows are what is in messages, and no messages */
+	int encoding;  /* to be in force while a row is formed; -1: it is */
 
 	/* What a receiver puts before the first row, as binary COPY does, in its message. */
 	bool has_head;
@@ -34,7 +35,7 @@ typedef struct GpuSortFormer
 
 typedef void (*GpuSortFormerCallback)(GpuSortFormer *former, void *arg);
 
-extern GpuSortFormer *gpusort_former_over(DestReceiver *receiver, TupleDesc desc, bool has_head);
+extern GpuSortFormer *gpusort_former_over(DestReceiver *receiver, TupleDesc desc, bool has_head, bool for_file);
 extern void gpusort_former_take_head(GpuSortFormer *former);
 extern bool gpusort_former_row(GpuSortFormer *former, TupleTableSlot *slot);
 extern void gpusort_former_run(GpuSortFormer *former, int encoding, GpuSortFormerCallback callback, void *arg);
@@ -44,6 +45,13 @@ static inline int
 gpusort_former_null_row_bytes(const GpuSortFormer *former)
 {
 	return sizeof(int16) + former->desc->natts * sizeof(int32);
+}
+
+/* Returns how many bytes stand before what a receiver has formed, of a row or a head. */
+static inline int
+gpusort_former_message_head_bytes(const GpuSortFormer *former)
+{
+	return former->for_file ? 0 : GPUSORT_MESSAGE_HEAD_BYTES;
 }
 
 /* Forgets the rows that were formed. */

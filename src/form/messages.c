@@ -37,18 +37,23 @@ static void
 catch_message(char type, const char *body, size_t length)
 {
 	StringInfo bytes = &current->bytes;
-	const uint32 total = pg_hton32((uint32) (length + sizeof(uint32)));
 
 	if (length > GPUSORT_MESSAGE_MAX)
 	{
 		current->too_long = true;
 		return;
 	}
-	enlargeStringInfo(bytes, 1 + sizeof(total) + length);
-	bytes->data[bytes->len] = type;
-	memcpy(bytes->data + bytes->len + 1, &total, sizeof(total));
-	memcpy(bytes->data + bytes->len + 1 + sizeof(total), body, length);
-	bytes->len += 1 + sizeof(total) + length;
+	enlargeStringInfo(bytes, GPUSORT_MESSAGE_HEAD_BYTES + length);
+	if (!current->bodies_alone)
+	{
+		const uint32 total = pg_hton32((uint32) (length + sizeof(uint32)));
+
+		bytes->data[bytes->len] = type;
+		memcpy(bytes->data + bytes->len + 1, &total, sizeof(total));
+		bytes->len += GPUSORT_MESSAGE_HEAD_BYTES;
+	}
+	memcpy(bytes->data + bytes->len, body, length);
+	bytes->len += length;
 }
 
 static int
@@ -128,9 +133,10 @@ gpusort_messages_are_sent(void)
 
 /* Makes an empty buffer, which belongs to the current context. */
 void
-gpusort_catch_init(GpuSortCatch *caught)
+gpusort_catch_init(GpuSortCatch *caught, bool bodies_alone)
 {
 	initStringInfo(&caught->bytes);
+	caught->bodies_alone = bodies_alone;
 	caught->too_long = false;
 }
 

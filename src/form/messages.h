@@ -32,6 +32,7 @@
 typedef struct GpuSortCatch
 {
 	StringInfoData bytes; /* of messages, as they are sent: type, length, body */
+	bool bodies_alone;    /* without types and lengths, as a file has them */
 	bool too_long;        /* a message was, and is not in bytes */
 } GpuSortCatch;
 
@@ -50,7 +51,7 @@ gpusort_message_length(const char *message)
 
 extern void gpusort_messages_init(void);
 extern bool gpusort_messages_are_sent(void);
-extern void gpusort_catch_init(GpuSortCatch *caught);
+extern void gpusort_catch_init(GpuSortCatch *caught, bool bodies_alone);
 extern GpuSortCatch *gpusort_catch_begin(GpuSortCatch *caught);
 extern void gpusort_catch_end(GpuSortCatch *previous);
 extern void gpusort_message_send(char type, const char *body, Size length);

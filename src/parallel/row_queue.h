@@ -5,7 +5,7 @@
  *
  * A queue is of rows, or of bytes that rows were formed as.
  *
- * Rows are gathered in batches of some 32 kB, MinimalTuples aligned to 8 bytes, and
+ * Rows are gathered in batches of some 32 kB, MinimalTuples aligned to 8 bytes, bytes in batches of 128 kB, and
  * each batch is a message of PostgreSQL's shm_mq: the leader reads the rows where they
  * lie in its ring.  The queue is in dynamic shared memory that both sides have mapped
  * as long as they have it open.
@@ -62,7 +62,7 @@ typedef struct GpuSortRowQueueReader
 extern Size gpusort_row_queue_bytes(void);
 extern void gpusort_row_queue_create(void *shared);
 
-extern GpuSortRowQueueWriter *gpusort_row_queue_open_writer(void *shared);
+extern GpuSortRowQueueWriter *gpusort_row_queue_open_writer(void *shared, bool of_bytes);
 extern bool gpusort_row_queue_put(GpuSortRowQueueWriter *writer, TupleTableSlot *slot);
 extern bool gpusort_row_queue_put_bytes(GpuSortRowQueueWriter *writer, const char *data, Size length);
 extern bool gpusort_row_queue_put_row_among_bytes(GpuSortRowQueueWriter *writer, TupleTableSlot *slot);

@@ -6,7 +6,7 @@
 #   print $answer->{bytes}, $answer->{rows}, $answer->{error};
 #
 # bytes has the messages as they came but those that differ from run to run or say where an error was found: of an
-# error severity, code and message are kept.  rows is the number of DataRow and CopyData messages, error
+# error severity, code, message and detail are kept.  rows is the number of DataRow and CopyData messages, error
 # "SQLSTATE message", or undef; gone is true if the server has closed the connection.
 package GpuSortWire;
 
@@ -132,7 +132,7 @@ sub answer
 			if ($type eq 'E' || $type eq 'N')
 			{
 				my %fields = map { (substr($_, 0, 1) => substr($_, 1)) } split /\0/, substr $whole, 5;
-				$answer{bytes} .= "$type $fields{S} $fields{C} $fields{M}\n";
+				$answer{bytes} .= join(' ', $type, grep { defined } @fields{qw(S C M D)}) . "\n";
 				$answer{error} = "$fields{C} $fields{M}" if $type eq 'E';
 			}
 			elsif ($type eq 'K')

@@ -6,6 +6,8 @@ use warnings;
 
 use GpuSortNode;
 use GpuSortWire;
+use POSIX qw(mkfifo);
+use PostgreSQL::Test::Utils qw(slurp_file);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -248,7 +250,193 @@ $wire->simple(qq{CREATE FUNCTION copies() RETURNS int LANGUAGE plpgsql STABLE PA
 is(same($wire, 'a COPY within one', sub { $wire->simple('COPY (SELECT copies()) TO STDOUT') })->{formed}, 0, 'as rows');
 ok(nothing_left(), 'nothing is left');
 
-# rows that are too long to be formed by workers: a few, and all
+# --- COPY to a file or a program ------------------------------------------------------------------
+
+# The answer and what is in the file are the same with gpusort and without.
+sub same_file
+{
+	my ($wire, $what, $statement) = @_;
+	return same($wire, $what, sub {
+		unlink $file;
+		my $answer = $wire->simple($statement);
+		$answer->{file} = -e $file ? slurp_file($file) : '';
+		$answer->{bytes} .= $answer->{file};
+		return $answer;
+	});
+}
+
+my %targets = (file => "'$file'", program => "PROGRAM 'cat >$file'");
+for my $target (sort keys %targets)
+{
+	for my $option (@options)
+	{
+		my $columns = $option =~ /binary/i ? $columns : '*';
+
+		$answer = same_file($wire, "COPY to a $target $option",
+			'COPY (' . by_ranges($columns, 't') . ") TO $targets{$target} $option");
+		cmp_ok($answer->{formed}, '>', 0, 'formed');
+		cmp_ok(length $answer->{file}, '>', 1_000_000, 'all is there');
+		like($answer->{bytes}, qr/COPY 6000\0/, 'COPY counts the rows');
+		same_file($wire, "COPY of no rows to a $target $option",
+			'COPY (' . by_ranges('*', 'empty') . ") TO $targets{$target} " . $option =~ s/v, n/v/r);
+		same_file($wire, "COPY of few rows to a $target $option",
+			'COPY (' . by_ranges('id, v, g AS n', 't WHERE id < 3') . ") TO $targets{$target} $option");
+	}
+}
+for my $encoding ('LATIN1', 'SQL_ASCII')
+{
+	my $other = wire(client_encoding => $encoding);
+	for my $option ('', '(FORMAT csv, HEADER)', '(FORMAT binary)', q{(ENCODING 'UTF8')})
+	{
+		$answer = same_file($other, "COPY to a file $option for $encoding",
+			'COPY (' . by_ranges($columns, 't') . ") TO '$file' $option");
+		cmp_ok($answer->{formed}, '>', 0, 'formed');
+	}
+	$other->close;
+}
+for my $leader ('on', 'off')
+{
+	for my $workers (0, 1, 3)
+	{
+		$wire->simple("SET max_parallel_workers = $workers; SET parallel_leader_participation = $leader");
+		for my $option ('', '(FORMAT binary)')
+		{
+			same_file($wire, "COPY to a file $option, $workers workers, leader $leader",
+				'COPY (' . by_ranges('*', 'large') . ") TO '$file' $option");
+			same_file($wire, "COPY of a sort to a program $option, $workers workers, leader $leader",
+				"COPY (SELECT * FROM large ORDER BY g, id) TO PROGRAM 'cat >$file' $option");
+		}
+	}
+}
+$wire->simple('RESET max_parallel_workers; RESET parallel_leader_participation');
+same_file($wire, 'COPY of long rows to a file', 'COPY (' . by_ranges('*', 'long') . ") TO '$file' $_")
+	for '', '(FORMAT binary)';
+same_file($wire, 'COPY to a file by the extended protocol', "COPY ($all) TO '$file'");
+is(same_file($wire, 'a function that copies', 'SELECT copies()')->{formed}, 0, 'as rows');
+same($wire, 'COPY to a file that cannot be opened', sub { $wire->simple("COPY ($all) TO '/nowhere/copied'") });
+same($wire, 'a program that cannot be run', sub { $wire->simple("COPY ($all) TO PROGRAM '/nowhere/program'") });
+$wire->simple(q{CREATE ROLE nobody; GRANT SELECT ON t TO nobody; SET ROLE nobody});
+same($wire, 'COPY without the right to', sub { $wire->simple("COPY ($all) TO $_") }) for values %targets;
+$wire->simple('RESET ROLE');
+
+if ($node->safe_psql('postgres', 'SHOW server_version_num') >= 190000)
+{
+	my $known = join ', ', grep { !/^(?:c|ca|e)$/ } split /, /, $columns;
+	for my $target ('STDOUT', sort values %targets)
+	{
+		$answer = same_file($wire, "JSON to $target",
+			'COPY (' . by_ranges("$known, id AS \"a \"\"b\"", 't') . ") TO $target (FORMAT json)");
+		cmp_ok($answer->{formed}, '>', 0, 'formed');
+		same_file($wire, "JSON of no rows to $target",
+			'COPY (' . by_ranges('*', 'empty') . ") TO $target (FORMAT json)");
+		is(same_file($wire, "$_ to $target", 'COPY (' . by_ranges($_, 't') . ") TO $target (FORMAT json)")->{formed}, 0,
+			'as rows') for 'id, e', 'c', 'ca';
+		is(same_file($wire, "a JSON array to $target",
+			'COPY (' . by_ranges('id, v', 't') . ") TO $target (FORMAT json, FORCE_ARRAY true)")->{formed}, 0, 'as rows');
+	}
+}
+
+# other kinds of files
+my $other_name = $node->basedir . '/other';
+symlink $file, $other_name;
+cmp_ok(same_file($wire, 'COPY through a link', "COPY ($all) TO '$other_name'")->{formed}, '>', 0, 'formed');
+unlink $other_name;
+mkfifo($other_name, 0600) or die "$other_name: $!";
+$answer = same($wire, 'COPY to a pipe', sub {
+	my $reader = fork // die "fork: $!";
+	exec 'sh', '-c', "cat '$other_name' >'$file'" or die if $reader == 0;
+	my $answer = $wire->simple("COPY ($all) TO '$other_name'");
+	waitpid $reader, 0;
+	$answer->{bytes} .= slurp_file($file);
+	return $answer;
+});
+cmp_ok($answer->{formed}, '>', 0, 'formed');
+unlink $other_name;
+
+# what cannot be written is PostgreSQL's error, of few rows and of many
+my $large_copy = 'COPY (' . by_ranges('*', 'large') . ') TO';
+for my $rows ($large_copy, map { 'COPY (' . by_ranges(@$_) . ') TO' } [ '*', 't' ], [ 'id', 't WHERE id < 3' ])
+{
+	for my $option ('', '(FORMAT binary)')
+	{
+		next if $option && $rows =~ /[*].* t /;
+		for my $target (q{'/dev/full'}, q{PROGRAM 'head -c 100000 >/dev/null'}, q{PROGRAM 'exit 3'},
+			q{PROGRAM 'head -c 300000 >/dev/null; kill -9 $$'}, q{PROGRAM 'cat >/dev/null; exit 4'})
+		{
+			same($wire, "$target $option", sub { $wire->simple("$rows $target $option") });
+		}
+	}
+}
+like($wire->simple("$large_copy '/dev/full'")->{error}, qr/^53100 could not write to COPY file: No space left/,
+	'a full disk');
+like($wire->simple("$large_copy PROGRAM 'exit 3'")->{bytes},
+	qr/^E ERROR 38000 program "exit 3" failed child process exited with exit code 3$/m, 'a program that fails');
+is($wire->simple('SELECT 1')->{error}, undef, 'the session goes on');
+
+# after an error the file has the beginning of what it would have
+sub begins
+{
+	my ($what, $statement, $error) = @_;
+	my @files;
+
+	for my $enable ('off', 'on')
+	{
+		unlink $file;
+		$wire->simple("SET gpusort.enable = $enable");
+		like($wire->simple($statement)->{error} // '', $error, "$what, $enable");
+		push @files, slurp_file($file);
+	}
+	my $length = length $files[0] < length $files[1] ? length $files[0] : length $files[1];
+	ok(substr($files[0], 0, $length) eq substr($files[1], 0, $length), "$what: the same beginning");
+	return @files;
+}
+begins("an error in row $_", 'COPY (' . by_ranges("10 / (id - $_)", 't') . ") TO '$file'", qr/^22012/)
+	for 1, 3000, 5999;
+begins('no such character', 'COPY (' . by_ranges('v', 'marked') . ") TO '$file' (ENCODING 'LATIN1')", qr/^22P05/);
+SKIP:
+{
+	skip 'no prlimit', 1 unless system("prlimit --pid=$$ >/dev/null 2>&1") == 0;
+	# less than it would be, and more than shared memory and temporary files
+	my $most = 12_000_000;
+	$wire->simple(q{SET work_mem = '256MB'});
+	system 'prlimit', '--pid=' . $wire->backend, "--fsize=$most:unlimited";
+	my @files = begins('a file as long as it may be', "$large_copy '$file'", qr/^XX000 could not write to COPY file/);
+	is(length $_, $most, 'the file is that long') for @files;
+	system 'prlimit', '--pid=' . $wire->backend, '--fsize=unlimited:unlimited';
+	$wire->simple('RESET work_mem');
+}
+# the signal goes to the program, too
+$wire->simple(q{SET statement_timeout = '500ms'});
+begins('a timeout', "$large_copy PROGRAM 'trap \"\" INT; sleep 1; cat >$file'", qr/^57014/);
+$wire->simple('RESET statement_timeout; SET gpusort.enable = on');
+for my $part (0 .. 5)
+{
+	unlink $file;
+	$wire->send_simple("$large_copy PROGRAM '"
+		. "trap \"\" INT; head -c ${part}000000 >$file; sleep 0.5; cat >>$file; sleep 0.2'");
+	ok(wait_until(sub { (-s $file // -1) >= 1000000 * $part }), "part $part is there");
+	$wire->cancel;
+	like($wire->answer->{error} // '', qr/^57014 canceling statement due to user request/, "cancelled in part $part");
+}
+
+# what is shown of it while it runs
+my @shown = map {
+	$wire->simple("SET gpusort.enable = $_");
+	$wire->send_simple("COPY ($all) TO PROGRAM 'cat >/dev/null; sleep 1'");
+	sleep 0.9;
+	my $shown = $node->safe_psql('postgres',
+		'SELECT command, type, bytes_processed, bytes_total, tuples_processed FROM pg_stat_progress_copy');
+	$wire->answer;
+	$shown;
+} 'off', 'on';
+like($shown[0], qr/^COPY TO\|PROGRAM\|\d+\|0\|6000$/, 'progress');
+is($shown[1], $shown[0], 'is the same');
+ok(nothing_left(), 'nothing is left');
+unlink $file;
+
+# --- rows that are too long to be formed ----------------------------------------------------------
+
+# by workers: a few, and all
 my $longest = 'SELECT id, CASE WHEN id % 500 = 0 THEN repeat(v, 30) ELSE v END AS v, sum(id) OVER (PARTITION BY g '
 	. 'ORDER BY id) FROM long WHERE %s ORDER BY g, id';
 for my $which ('id > 0', 'id % 500 = 0')
@@ -259,6 +447,8 @@ for my $which ('id > 0', 'id % 500 = 0')
 		$wire->simple("SET parallel_leader_participation = $leader");
 		same($wire, "$_, $which, leader $leader", sub { $wire->simple($_) })
 			for $query, "COPY ($query) TO STDOUT", "COPY ($query) TO STDOUT (FORMAT binary)";
+		same_file($wire, "$_, $which, leader $leader", $_)
+			for "COPY ($query) TO '$file'", "COPY ($query) TO '$file' (FORMAT binary)";
 	}
 	$wire->simple('RESET parallel_leader_participation');
 }
@@ -369,7 +559,7 @@ if ($node->safe_psql('postgres', 'SHOW server_version_num') >= 170000)
 $wire->simple('SET gpusort.log_decisions = on');
 $wire->simple(by_ranges('id::unsafe AS u', 't'));
 $wire->simple('RESET gpusort.log_decisions');
-like($node->log_text, qr/only one process forms the rows for the client: the output of column "u" is not known to be/,
+like($node->log_text, qr/only one process forms the rows that leave: the output of column "u" is not known to be/,
 	'the log tells why not');
 
 # --- errors and ends ------------------------------------------------------------------------------

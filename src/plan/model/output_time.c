@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * output_time.c
- *	  How long it takes to form rows for a client.
+ *	  How long it takes to form rows for a client, or for a file that COPY writes.
  *
  * A row is taken apart, and each value goes through its type's output function and into the message.  In text and
  * binary that takes about the same time.

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * output_time.h
- *	  How long it takes to form rows for a client.
+ *	  How long it takes to form rows for a client, or for a file that COPY writes.
  *
  *-------------------------------------------------------------------------
  */

@@ -863,7 +863,8 @@ path_time(const Estimate *estimate, const Path *path)
 }
 
 /*
- * Returns true if a query's rows may be a client's, or a new table's: where they go is not known when it is planned.
+ * Returns true if a query's rows may be a client's, a file's or a new table's: where they go is not known when it is
+ * planned.
  * While a SELECT runs, what is planned is a function's query, whose rows stay in the server.
  */
 static bool
