@@ -105,7 +105,8 @@ typedef struct ExchangeState
 	bool emitted; /* a row, since the beginning: too late to fall back */
 	uint32 range; /* the current one, or in BETWEEN the next */
 	uint32 ranges;
-	int owner; /* process, of the current range */
+	int owner;        /* process, of the current range */
+	uint64 uncounted; /* rows of stage ALL that the nodes below have not counted */
 	GpuSortRowQueueReader *queue;
 	StashedRange stash[STASHED_RANGES_MAX]; /* in rising order; stores are kept for others when a range has been emitted */
 	int stashed;
@@ -118,6 +119,14 @@ typedef struct ExchangeState
 	int nprocesses;                 /* entries in figures */
 	GpuSortProcessFigures *figures; /* by process, of the last time */
 } ExchangeState;
+
+/* Has the nodes below count what they have not. */
+static void
+count_below(ExchangeState *state)
+{
+	gpusort_output_count_rows(state->output, state->uncounted);
+	state->uncounted = 0;
+}
 
 /* Empties the slots that may show what is in a stash, or in a queue. */
 static void
@@ -183,6 +192,7 @@ fall_back(ExchangeState *state)
 	}
 	if (state->emitted)
 		gpusort_output_report_lost(state->output, true);
+	count_below(state);
 	end_stash(state);
 	gpusort_output_fall_back(state->output);
 	ExecReScan(outerPlanState(state));
@@ -562,6 +572,7 @@ emit_own(ExchangeState *state, TupleTableSlot *row)
 {
 	if (likely(!TupIsNull(row)))
 		return row;
+	count_below(state);
 	if (gpusort_output_has_failed(state->output))
 		fall_back(state);
 	else if (state->stage == STAGE_ALL)
@@ -647,13 +658,17 @@ exec_exchange(PlanState *ps)
 	}
 	else if (state->stage == STAGE_ALL && state->emitted)
 	{
-		TupleTableSlot *row = emit_own(state, gpusort_output_row(state->output));
+		const bool timed = (ps->state->es_instrument & INSTRUMENT_TIMER) != 0;
+		TupleTableSlot *row = timed ? gpusort_output_row(state->output) : gpusort_output_uncounted_row(state->output);
 
-		if (likely(row != NULL))
+		if (likely(!TupIsNull(row)))
 		{
 			state->figures[GPUSORT_LEADER_PROCESS].rows++;
+			if (!timed)
+				state->uncounted++;
 			return row;
 		}
+		(void) emit_own(state, row);
 	}
 	return next_row(state);
 }
@@ -700,6 +715,7 @@ rescan_exchange_node(CustomScanState *node)
 	ExchangeState *state = (ExchangeState *) node;
 	PlanState *gather = outerPlanState(node);
 
+	count_below(state);
 	end_stash(state);
 	state->output->lost.reason = GPUSORT_REASON_NONE;
 	state->stage = STAGE_BEGIN;
@@ -725,6 +741,8 @@ explain_exchange_node(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	ExchangeState *state = (ExchangeState *) node;
 	GpuSortScanState *sort = gpusort_output_first_sort(state->output);
+
+	count_below(state);
 
 	/* which the sort is below, with the initPlans of all that is between */
 	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, lcons(node->ss.ps.plan, list_copy(ancestors)), es);
