@@ -96,6 +96,7 @@ extern GpuSortNewTableShared *gpusort_output_into(GpuSortOutputShared *shared);
 extern const GpuSortFormat *gpusort_output_format(GpuSortOutputShared *shared);
 extern void gpusort_output_begin_without_workers(GpuSortOutputState *state);
 extern void gpusort_output_stop(GpuSortOutputState *state);
+extern bool gpusort_output_keep(GpuSortOutputState *state);
 extern void gpusort_output_finish(GpuSortOutputState *state);
 extern void gpusort_output_take_figures(GpuSortOutputState *state);
 extern Size gpusort_output_estimate_shared(CustomScanState *node, ParallelContext *pcxt);
