@@ -25,8 +25,8 @@
  * them, and yet never keeps them waiting for longer than these rows take.
  *
  * A statement that is fetched from in parts has no workers.  Where all ranges are the leader's the node starts some
- * itself (gather.h), and ends them before it emits the first row: it keeps what it needs of the shared memory, and where
- * that cannot be, because rows are long or come through Gather, it stores all rows before that.
+ * itself (gather.h), and ends them before it emits the first row: it keeps what it needs of the shared memory, and
+ * where that cannot be, because rows are long or come through Gather, it stores all rows before that.
  *
  * Where the service takes no part, or has lost the rows before one was emitted, the rows
  * come through Gather, from the leader alone (stage GATHER).
