@@ -24,6 +24,10 @@
  * range's turn: a tuplestore, which spills beyond work_mem.  So with few workers it is one of
  * them, and yet never keeps them waiting for longer than these rows take.
  *
+ * A statement that is fetched from in parts has no workers.  Where all ranges are the leader's the node starts some
+ * itself (gather.h), and ends them before it emits the first row: it keeps what it needs of the shared memory, and
+ * where that cannot be, because rows are long or come through Gather, it stores all rows before that.
+ *
  * Where the service takes no part, or has lost the rows before one was emitted, the rows
  * come through Gather, from the leader alone (stage GATHER).
  *
@@ -52,6 +56,7 @@
 #include "node.h"
 #include "server/reasons.h"
 #include "server/wait_events.h"
+#include "settings.h"
 #include "sort/heap_rows.h"
 #include "storage/latch.h"
 #include "utils/builtins.h"
@@ -67,6 +72,7 @@ typedef enum ExchangeStage
 	STAGE_PLAN,    /* the same, straight from the plan */
 	STAGE_ALL,     /* all ranges at once, which are the leader's, straight from the plan */
 	STAGE_GATHER,  /* Gather */
+	STAGE_STORED,  /* the first stash, of rows as they are, where all were read before the first was emitted */
 	STAGE_ENDED,   /* there is none */
 	STAGE_STOPPED, /* nowhere any more */
 } ExchangeStage;
@@ -105,7 +111,8 @@ typedef struct ExchangeState
 	bool emitted; /* a row, since the beginning: too late to fall back */
 	uint32 range; /* the current one, or in BETWEEN the next */
 	uint32 ranges;
-	int owner; /* process, of the current range */
+	int owner;        /* process, of the current range */
+	uint64 uncounted; /* rows of stage ALL that the nodes below have not counted */
 	GpuSortRowQueueReader *queue;
 	StashedRange stash[STASHED_RANGES_MAX]; /* in rising order; stores are kept for others when a range has been emitted */
 	int stashed;
@@ -118,6 +125,14 @@ typedef struct ExchangeState
 	int nprocesses;                 /* entries in figures */
 	GpuSortProcessFigures *figures; /* by process, of the last time */
 } ExchangeState;
+
+/* Has the nodes below count what they have not. */
+static void
+count_below(ExchangeState *state)
+{
+	gpusort_output_count_rows(state->output, state->uncounted);
+	state->uncounted = 0;
+}
 
 /* Empties the slots that may show what is in a stash, or in a queue. */
 static void
@@ -183,6 +198,7 @@ fall_back(ExchangeState *state)
 	}
 	if (state->emitted)
 		gpusort_output_report_lost(state->output, true);
+	count_below(state);
 	end_stash(state);
 	gpusort_output_fall_back(state->output);
 	ExecReScan(outerPlanState(state));
@@ -562,6 +578,7 @@ emit_own(ExchangeState *state, TupleTableSlot *row)
 {
 	if (likely(!TupIsNull(row)))
 		return row;
+	count_below(state);
 	if (gpusort_output_has_failed(state->output))
 		fall_back(state);
 	else if (state->stage == STAGE_ALL)
@@ -582,11 +599,10 @@ count_rows(ExchangeState *state, const TupleTableSlot *row)
 		InstrUpdateTupleCount(state->css.ss.ps.instrument, (double) rows - 1);
 }
 
-/* Emits the next row, whatever the stage; an empty slot after the last. */
-static pg_noinline TupleTableSlot *
-next_row(ExchangeState *state)
+/* Finds the next row, whatever the stage; an empty slot after the last. */
+static TupleTableSlot *
+find_row(ExchangeState *state)
 {
-	CHECK_FOR_INTERRUPTS();
 	ExecClearTuple(state->slot);
 	for (;;)
 	{
@@ -614,6 +630,9 @@ next_row(ExchangeState *state)
 				break;
 			case STAGE_GATHER:
 				return gpusort_gather_row(outerPlanState(state));
+			case STAGE_STORED:
+				(void) tuplestore_gettupleslot(state->stash[0].rows, true, false, state->slot);
+				return state->slot;
 			case STAGE_ENDED:
 				return state->slot;
 			case STAGE_STOPPED:
@@ -626,6 +645,69 @@ next_row(ExchangeState *state)
 			return row;
 		}
 	}
+}
+
+/*
+ * Returns true if the node may start workers itself: it is all of a statement that PostgreSQL runs without, as other
+ * nodes' would stay, and the leader gives its rows out.
+ */
+static bool
+may_start_workers(const ExchangeState *state)
+{
+	const PlanState *ps = &state->css.ss.ps;
+
+	return gpusort_parallel_cursors && state->output->only_formed && state->former == NULL &&
+		state->output->into == NULL && ps->state->es_subplanstates == NIL &&
+		ps->state->es_plannedstmt->planTree == ps->plan;
+}
+
+/* Reads all rows, of which the first is there. */
+static void
+store_rows(ExchangeState *state, TupleTableSlot *row)
+{
+	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+	Tuplestorestate *store = tuplestore_begin_heap(false, false, work_mem);
+
+	MemoryContextSwitchTo(caller);
+	for (; !TupIsNull(row); row = find_row(state))
+	{
+		CHECK_FOR_INTERRUPTS();
+		tuplestore_puttupleslot(store, row);
+	}
+	end_stash(state);
+	state->stash[0].rows = store;
+	state->stage = STAGE_STORED;
+}
+
+/* Ends the workers that the node has started, before it emits the first row. */
+static TupleTableSlot *
+end_workers(ExchangeState *state, TupleTableSlot *row)
+{
+	bool kept = state->stage == STAGE_ENDED;
+
+	if (state->stage == STAGE_ALL)
+	{
+		drain_gather(state);
+		kept = gpusort_output_keep(state->output);
+	}
+	if (!kept)
+		store_rows(state, row);
+	gpusort_gather_end_workers(outerPlanState(state));
+	return kept ? row : find_row(state);
+}
+
+/* Emits the next row; an empty slot after the last. */
+static pg_noinline TupleTableSlot *
+next_row(ExchangeState *state)
+{
+	TupleTableSlot *row;
+	bool own_workers;
+
+	CHECK_FOR_INTERRUPTS();
+	own_workers = state->stage == STAGE_BEGIN && may_start_workers(state) &&
+		gpusort_gather_begin_workers(outerPlanState(state));
+	row = find_row(state);
+	return own_workers ? end_workers(state, row) : row;
 }
 
 /* Emits the node's next row, as its ExecProcNode. */
@@ -647,13 +729,17 @@ exec_exchange(PlanState *ps)
 	}
 	else if (state->stage == STAGE_ALL && state->emitted)
 	{
-		TupleTableSlot *row = emit_own(state, gpusort_output_row(state->output));
+		const bool timed = (ps->state->es_instrument & INSTRUMENT_TIMER) != 0;
+		TupleTableSlot *row = timed ? gpusort_output_row(state->output) : gpusort_output_uncounted_row(state->output);
 
-		if (likely(row != NULL))
+		if (likely(!TupIsNull(row)))
 		{
 			state->figures[GPUSORT_LEADER_PROCESS].rows++;
+			if (!timed)
+				state->uncounted++;
 			return row;
 		}
+		(void) emit_own(state, row);
 	}
 	return next_row(state);
 }
@@ -700,6 +786,7 @@ rescan_exchange_node(CustomScanState *node)
 	ExchangeState *state = (ExchangeState *) node;
 	PlanState *gather = outerPlanState(node);
 
+	count_below(state);
 	end_stash(state);
 	state->output->lost.reason = GPUSORT_REASON_NONE;
 	state->stage = STAGE_BEGIN;
@@ -713,7 +800,8 @@ shutdown_exchange_node(CustomScanState *node)
 {
 	ExchangeState *state = (ExchangeState *) node;
 
-	if (state->stage == STAGE_BEGIN || state->stage == STAGE_GATHER || !gpusort_output_is_shut_down(state->output))
+	if (state->stage == STAGE_BEGIN || state->stage == STAGE_GATHER || state->stage == STAGE_STORED ||
+		!gpusort_output_is_shut_down(state->output))
 		return;
 	end_stash(state);
 	if (state->stage != STAGE_ENDED)
@@ -726,11 +814,13 @@ explain_exchange_node(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExchangeState *state = (ExchangeState *) node;
 	GpuSortScanState *sort = gpusort_output_first_sort(state->output);
 
+	count_below(state);
+
 	/* which the sort is below, with the initPlans of all that is between */
 	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, lcons(node->ss.ps.plan, list_copy(ancestors)), es);
 	if (state->output->window.window != NULL)
 		ExplainPropertyText("Across Ranges", gpusort_window_ranges_text(&state->output->window), es);
-	if (!es->analyze || state->stage == STAGE_BEGIN || state->stage == STAGE_GATHER)
+	if (!es->analyze || state->stage == STAGE_BEGIN || state->stage == STAGE_GATHER || state->figures == NULL)
 		return;
 	ExplainPropertyUInteger("Ranges", NULL, state->ranges, es);
 	if (state->output->window.window != NULL)

@@ -645,6 +645,34 @@ gpusort_output_row(GpuSortOutputState *state)
 	return row;
 }
 
+/*
+ * Does the same as gpusort_output_row for another than the first of all rows, but counts nothing, which takes as long
+ * as the row.
+ */
+TupleTableSlot *
+gpusort_output_uncounted_row(GpuSortOutputState *state)
+{
+	PlanState *below = outerPlanState(state);
+	TupleTableSlot *row = below->ExecProcNodeReal(below);
+
+	if (likely(!state->nodes.set.lost))
+		return row;
+	gpusort_sort_set_note_lost(&state->nodes.set, &state->shared->claims);
+	return NULL;
+}
+
+/* Counts so many of these rows, for EXPLAIN. */
+void
+gpusort_output_count_rows(GpuSortOutputState *state, uint64 rows)
+{
+	PlanState *ps = &state->css.ss.ps;
+
+	if (ps->instrument == NULL)
+		return;
+	InstrUpdateTupleCount(ps->instrument, (double) rows);
+	InstrUpdateTupleCount(outerPlanState(ps)->instrument, (double) rows);
+}
+
 /* Makes the plan below start over on all rows, which are the leader's to read; false if they are lost. */
 bool
 gpusort_output_begin_all(GpuSortOutputState *state)

@@ -83,6 +83,8 @@ extern GpuSortRowQueueReader *gpusort_output_queue(GpuSortOutputState *state, in
 extern bool gpusort_output_ask(GpuSortOutputState *state, uint32 range);
 extern bool gpusort_output_begin_range(GpuSortOutputState *state);
 extern TupleTableSlot *gpusort_output_row(GpuSortOutputState *state);
+extern TupleTableSlot *gpusort_output_uncounted_row(GpuSortOutputState *state);
+extern void gpusort_output_count_rows(GpuSortOutputState *state, uint64 rows);
 extern bool gpusort_output_begin_all(GpuSortOutputState *state);
 extern void gpusort_output_put_into_table(GpuSortOutputState *state);
 extern void gpusort_output_fall_back(GpuSortOutputState *state);
@@ -94,6 +96,7 @@ extern GpuSortNewTableShared *gpusort_output_into(GpuSortOutputShared *shared);
 extern const GpuSortFormat *gpusort_output_format(GpuSortOutputShared *shared);
 extern void gpusort_output_begin_without_workers(GpuSortOutputState *state);
 extern void gpusort_output_stop(GpuSortOutputState *state);
+extern bool gpusort_output_keep(GpuSortOutputState *state);
 extern void gpusort_output_finish(GpuSortOutputState *state);
 extern void gpusort_output_take_figures(GpuSortOutputState *state);
 extern Size gpusort_output_estimate_shared(CustomScanState *node, ParallelContext *pcxt);

@@ -180,6 +180,34 @@ share(GpuSortOutputState *state)
 	MemoryContextSwitchTo(caller);
 }
 
+/*
+ * Lets the leader read on without workers, who have ended, and without Gather's shared memory, which may go.  Returns
+ * false, and does nothing, if that cannot be: not all rows are the leader's, or some are in that memory.
+ */
+bool
+gpusort_output_keep(GpuSortOutputState *state)
+{
+	GpuSortOutputShared *own;
+	Size bytes;
+
+	if (state->workers == NULL)
+		return true;
+	if (!state->shared->leads_all || state->nodes.set.count > 1 || state->window.window != NULL)
+		return false;
+	bytes = shared_bytes(state->shared->nprocesses);
+	own = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, bytes);
+	memcpy(own, state->shared, bytes);
+	if (!gpusort_parallel_sort_keep(state->nodes.set.sorts[0], &own->claims.stop))
+	{
+		pfree(own);
+		return false;
+	}
+	close_queues(state);
+	state->shared = own;
+	state->workers = NULL;
+	return true;
+}
+
 /* The node's callbacks for dynamic shared memory. */
 Size
 gpusort_output_estimate_shared(CustomScanState *node, ParallelContext *pcxt)

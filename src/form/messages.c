@@ -12,14 +12,21 @@
  *	That is done only if the table of functions is the one that the server started with: another module's is not
  *	known.
  *
+ * NOTICES
+ *	A worker's errors and notices go to its leader, who converts them for the client.  One that comes while a row is
+ *	formed, with the client's encoding in force, has been converted in the worker already, so that is undone here.
+ *
  *-------------------------------------------------------------------------
  */
 #include "form/messages.h"
+
+#include "access/parallel.h"
 
 /* The headers of these libraries need not be there.  No field of a Port is used. */
 #undef ENABLE_GSS
 #undef USE_OPENSSL
 #include "libpq/libpq.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "tcop/tcopprot.h"
 
@@ -56,6 +63,29 @@ catch_message(char type, const char *body, size_t length)
 	bytes->len += length;
 }
 
+/* Passes an error or a notice on to the leader, its texts in the database's encoding: each is a letter and a string. */
+static int
+put_texts(char type, const char *body)
+{
+	StringInfoData texts;
+	int result;
+
+	initStringInfo(&texts);
+	while (*body != '\0')
+	{
+		const int length = strlen(body + 1);
+		char *text = pg_client_to_server(body + 1, length);
+
+		appendStringInfoChar(&texts, *body);
+		appendBinaryStringInfo(&texts, text, strlen(text) + 1);
+		body += 1 + length + 1;
+	}
+	appendStringInfoChar(&texts, '\0');
+	result = previous_methods->putmessage(type, texts.data, texts.len);
+	pfree(texts.data);
+	return result;
+}
+
 static int
 put_message(char type, const char *body, size_t length)
 {
@@ -68,9 +98,13 @@ put_message(char type, const char *body, size_t length)
 		case 'H':
 		case 'c':
 			return 0; /* CopyOutResponse and CopyDone */
-		default:
-			return previous_methods->putmessage(type, body, length);
+		case 'E':
+		case 'N':
+			if (IsParallelWorker() && pg_get_client_encoding() != GetDatabaseEncoding())
+				return put_texts(type, body);
+			break;
 	}
+	return previous_methods->putmessage(type, body, length);
 }
 
 static void

@@ -461,6 +461,31 @@ gpusort_parallel_sort_finish(GpuSortParallelSort *own, GpuSortFailure *failure)
 	return failure->reason == GPUSORT_REASON_NONE;
 }
 
+/*
+ * Lets the leader, who reads all rows from here on, do so without the shared memory, which goes after this, and without
+ * workers, who have ended; *stop is as in open.  Returns false, and does nothing, if long rows are there.
+ */
+bool
+gpusort_parallel_sort_keep(GpuSortParallelSort *own, const volatile bool *stop)
+{
+	ParallelSortShared *shared = own->shared;
+
+	if (shared == NULL)
+		return true;
+	if (shared->long_rows)
+		return false;
+	if (shared->outcome.key_bits != 0)
+		gpusort_service_sort_learn(own->sort, &shared->outcome, &shared->ms, shared->sorted.pairs);
+	add_whole(&own->sort->service.reader.whole, &shared->whole);
+	gpusort_overflow_close(&own->sort->rows->overflow);
+	own->sort->stop = stop;
+	own->sorted = MemoryContextAlloc(own->context, sizeof(GpuSortOrderedRows));
+	*own->sorted = shared->sorted;
+	own->shared = NULL;
+	own->ingest.shared = NULL;
+	return true;
+}
+
 /* Lets go of the shared memory, which goes after this. */
 void
 gpusort_parallel_sort_detach(GpuSortParallelSort *own)

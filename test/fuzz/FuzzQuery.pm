@@ -9,6 +9,8 @@
 #          multiset  the rows, in whatever order
 #          ranked    the keys of the rows, in order; the rows, as far as they decide
 #          errors    SQLSTATEs only
+#   wire   undef, or what a client of the protocol asks for, who gets the rows then in place of psql: simple, or
+#          formats and rows
 #   rank   ranked: a query of all rows that may be in the output, before each its
 #          place in the order
 #   whole  ranked: all rows of rank must come
@@ -28,6 +30,7 @@ use FuzzRandom;
 use FuzzTypes;
 
 our @EXPORT = qw(random_query);
+our @EXPORT_OK = qw(copy_options wire_options);
 
 # --- SELECT ---------------------------------------------------------------------------------------
 
@@ -290,11 +293,38 @@ sub _long
 			. "ORDER BY $keys@{[ one_of(' OFFSET 0', ' LIMIT 500') ]}) s" };
 }
 
+# COPY's options, as text.
+sub copy_options
+{
+	return one_of('', ' (FORMAT csv, HEADER)', q{ (FORMAT csv, FORCE_QUOTE *, NULL 'nil')}, ' (FORMAT binary)',
+		q{ (ENCODING 'SQL_ASCII', DELIMITER '|')});
+}
+
+# What a client of the protocol may ask for beside the query: formats of columns, of so many or all of them alike, and
+# most rows at once.
+sub wire_options
+{
+	my ($columns) = @_;
+	my @formats = $columns && chance(40) ? map({ chance(50) ? 1 : 0 } 1 .. $columns) : (chance(80) ? 1 : 0);
+
+	return { simple => chance(10), formats => \@formats, rows => chance(15) ? one_of(1, 100, 5000) : 0 };
+}
+
 sub _copy
 {
 	my ($context) = @_;
 	my $query = _ordered($context);
-	return { name => 'copy', select => $query->{sql}, mode => 'exact', sql => "COPY ($query->{sql}) TO STDOUT" };
+	return { name => 'copy', select => $query->{sql}, mode => 'exact',
+		sql => "COPY ($query->{sql}) TO STDOUT" . copy_options() };
+}
+
+# Every byte of an answer, by the protocol, in which a client asks for text or binary.
+sub _wire
+{
+	my ($context) = @_;
+	my $query = _ordered($context);
+	return { name => 'protocol', select => $query->{sql}, mode => 'exact', sql => $query->{sql},
+		wire => wire_options($query->{columns}) };
 }
 
 sub _explain
@@ -330,7 +360,8 @@ sub random_query
 		5 => \&_plpgsql,
 		3 => \&_function,
 		4 => \&_nested,
-		2 => \&_copy,
+		4 => \&_copy,
+		4 => \&_wire,
 		1 => \&_long,
 		3 => \&_explain);
 	return $make->($context);

@@ -37,6 +37,7 @@ use FuzzSql;
 use FuzzTables;
 use FuzzTypes;
 use GpuSortNode;
+use GpuSortWire;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bad_lines);
@@ -217,6 +218,39 @@ sub _prologue
 		$self->{explains} ? FuzzNodes::settings() : ()) : (), "SET gpusort.enable = $enable;\n";
 }
 
+# Asks a query by the protocol, of another session of the same database, which stays for the round.  Returns what
+# FuzzSession's run does, all bytes of the answer in the place of psql's output.
+sub _ask_wire
+{
+	my ($self, $query, $prologue) = @_;
+	my $wire = $self->{wire};
+	my $answer;
+
+	if (!$wire || $wire->{database} ne $self->{database} || $wire->{gone})
+	{
+		my ($path, $user) = ($self->{node}->host . '/.s.PGSQL.' . $self->{node}->port, $ENV{PGUSER} // 'postgres');
+
+		$wire = $self->{wire} = { database => $self->{database},
+			client => GpuSortWire->new($path, database => $self->{database}, user => $user) };
+	}
+	$wire->{client}->simple($prologue . 'SET client_min_messages = warning; SET gpusort.log_decisions = off');
+	$answer = $query->{wire}{simple} ? $wire->{client}->simple($query->{sql})
+		: $wire->{client}->extended($query->{sql}, %{ $query->{wire} });
+	$wire->{gone} = $answer->{gone};
+	return $answer->{gone} ? undef : $answer->{bytes}, defined $answer->{error} ? 'ERROR:  ' . $answer->{error} : ();
+}
+
+# Asks a query under such settings.  Returns what FuzzSession's run does.
+sub _ask
+{
+	my ($self, $session, $query, $enable, @settings) = @_;
+	my $prologue = $self->_prologue($enable, @settings);
+	# GpuSortWire knows sockets only
+	my $by_wire = $query->{wire} && $self->{node}->host =~ m{^/};
+
+	return $by_wire ? $self->_ask_wire($query, $prologue) : $session->run($prologue . $query->{sql});
+}
+
 # True if PostgreSQL, too, answers a query of FuzzSql in several ways: then it owes none of them.
 sub _varies
 {
@@ -229,7 +263,7 @@ sub _varies
 	return 0 unless $query->{wide};
 	for my $settings (@native_settings)
 	{
-		my ($again, @messages) = $session->run($self->_prologue('off', @$settings) . $query->{sql});
+		my ($again, @messages) = $self->_ask($session, $query, 'off', @$settings);
 		return 0 unless defined $again;
 		my $now = sqlstates(@messages);
 		next if $now =~ /57014/;
@@ -306,7 +340,7 @@ sub _try
 	{
 		if (!defined $native)
 		{
-			($native, @native_messages) = $session->run($self->_prologue('off', @$settings) . $query->{sql});
+			($native, @native_messages) = $self->_ask($session, $query, 'off', @$settings);
 			$native_states = sqlstates(@native_messages);
 			return ("native: backend $session->{backend}\n" . join("\n", @native_messages), $settings) unless defined $native;
 			$self->{errors}{$_}++ for split / /, $native_states;
@@ -317,7 +351,7 @@ sub _try
 				return;
 			}
 		}
-		my ($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
+		my ($ours, @messages) = $self->_ask($session, $query, 'on', @$settings);
 		my $states = sqlstates(@messages);
 		my @slow_plan;
 
@@ -329,7 +363,7 @@ sub _try
 		{
 			# slow is a failure where PostgreSQL is not, under these very settings
 			my $start = time;
-			$session->run($self->_prologue('off', @$settings) . $query->{sql});
+			$self->_ask($session, $query, 'off', @$settings);
 			# thousands of sorts that the service refuses, one for each row of another, are too slow, too
 			if (time - $start > $FuzzSession::native_seconds / 2 || 1000 < grep { /falling back to tuplesort/ } @messages)
 			{
@@ -343,7 +377,7 @@ sub _try
 				local $FuzzSession::statement_seconds = 6 * $FuzzSession::statement_seconds;
 				# each of several statements may take so long
 				local $FuzzSession::answer_seconds = 10 * $FuzzSession::statement_seconds;
-				($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
+				($ours, @messages) = $self->_ask($session, $query, 'on', @$settings);
 				$states = sqlstates(@messages);
 			}
 			if ($states =~ /57014/)
@@ -369,7 +403,7 @@ sub _try
 		if ($states =~ /XX/)
 		{
 			# PostgreSQL 19 cannot sort for some set operations itself: then under these very settings
-			my (undef, @again) = $session->run($self->_prologue('off', @$settings) . $query->{sql});
+			my (undef, @again) = $self->_ask($session, $query, 'off', @$settings);
 			$self->_note_internal(@again);
 			next if sqlstates(@again) eq $states;
 		}
@@ -377,8 +411,8 @@ sub _try
 		return ("error: $native_states natively, $states with gpusort\n"
 			. join("\n", '-- native', @native_messages, '-- gpusort', without_plans(@messages), @slow_plan), $settings)
 			if $states ne $native_states;
-		# how many rows COPY has sent before an error is the plan's
-		next if $ours eq $native || $query->{mode} eq 'errors' || ($states ne '' && $query->{name} eq 'copy');
+		# how many rows have been sent before an error is the plan's
+		next if $ours eq $native || $query->{mode} eq 'errors' || ($states ne '' && $query->{name} =~ /copy|protocol/);
 
 		$session->run($self->_prologue('off')) if $query->{mode} ne 'exact';
 		my $wrong = compare_answers($session, $query, $native, $ours);
@@ -562,7 +596,7 @@ sub _round
 	my ($self) = @_;
 	my $begin = time;
 	seed_random($self->{round_seed});
-	my $database = $self->_database(one_of(sort keys %database_options));
+	my $database = $self->{database} = $self->_database(one_of(sort keys %database_options));
 	$self->_set_memory;
 	my $wide = chance($self->{wide});
 	my ($tables, @schema) = $wide ? wide_schema($self->{max_rows})
@@ -630,6 +664,7 @@ sub _round
 		}
 	}
 	undef $hog;
+	undef $self->{wire};
 	if ($session && !$session->{gone})
 	{
 		my @left = $self->_leftovers($session, $descriptors);

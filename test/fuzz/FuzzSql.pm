@@ -14,6 +14,7 @@ use Exporter qw(import);
 use FuzzExpressions;
 use FuzzGroups;
 use FuzzPartitions;
+use FuzzQuery qw(copy_options wire_options);
 use FuzzRandom;
 use FuzzRelations;
 use FuzzTables ();
@@ -180,7 +181,9 @@ sub _around
 		after => join('', map { ";\nEXECUTE p (@{[ $values->() ]})" } 1 .. one_of(1, 1, 2, 3, 7)) . ";\nDEALLOCATE p",
 		settings => ['plan_cache_mode = ' . one_of(qw(auto force_generic_plan force_custom_plan))]) if $context->{params};
 	return weighted(
-		70 => sub { (name => 'sql', before => '', after => '') },
+		60 => sub { (name => 'sql', before => '', after => '') },
+		$ordered ? (8 => sub { (name => 'sql protocol', before => '', after => '', wire => wire_options()) },
+			8 => sub { (name => 'sql copy', before => 'COPY (', after => ') TO STDOUT' . copy_options()) }) : (),
 		10 => sub { (name => 'sql cursor', before => "BEGIN;\nDECLARE c CURSOR FOR ",
 			after => ";\n" . ($ordered ? 'FETCH ' . one_of(1, 10, 1000) . " FROM c;\n" . one_of('', "MOVE 5 FROM c;\n") : '')
 				. "FETCH ALL FROM c;\nCOMMIT") },

@@ -205,5 +205,8 @@ SELECT is(gs.sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALU
 SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
 	('SELECT avg(x) OVER (ORDER BY k, id ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) FROM win.large WHERE (SELECT max(k) FROM win.large) > 0 AND id < 5000'),
 	('SELECT count(*) OVER (PARTITION BY k ORDER BY id) FROM win.large WHERE EXISTS (SELECT 1 FROM win.large WHERE id < 0)')) v (query);
+-- a volatile function in an aggregate, which is computed below the window
+SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
+	('SELECT x % 100 AS g, avg(count(*) FILTER (WHERE clock_timestamp() > ''2000-01-01'')) OVER (ORDER BY sum(id)) FROM win.large WHERE id < 20000 GROUP BY 1')) v (query);
 SELECT * FROM finish();
 DROP SCHEMA win CASCADE;

@@ -162,12 +162,15 @@ for my $way (sort keys %ways)
 }
 
 my $client = Protocol->new($node);
-# with it on, what all processes form for a client that takes all rows is planned, and one process does it then
-$client->simple('SET gpusort.parallel_output = off');
 my @right = split /\n/, $expected;
-for my $between ('', 'INSERT INTO w VALUES (2, \'between\')', 'SAVEPOINT a; CREATE TEMP TABLE x (a int); ROLLBACK TO a')
+my @between = ('', 'INSERT INTO w VALUES (2, \'between\')', 'SAVEPOINT a; CREATE TEMP TABLE x (a int); ROLLBACK TO a');
+# with parallel_output what all processes form for a client that takes all rows is planned
+for my $way (map { my $output = $_; map { [ $output, $_ ] } @between } 'off', 'on')
 {
+	my ($output, $between) = @$way;
 	my (@rows, @processes);
+
+	$client->simple("SET gpusort.parallel_output = $output");
 
 	$client->simple('BEGIN');
 	$client->open('SELECT id, pad, process(id) FROM t ORDER BY k, id');
@@ -182,10 +185,74 @@ for my $between ('', 'INSERT INTO w VALUES (2, \'between\')', 'SAVEPOINT a; CREA
 		last if $end eq 'C' || $client->{error};
 		$client->simple($between) if $between && @rows == 1;
 	}
-	ok("@rows" eq "@right", "Execute with a number of rows" . ($between ? ", and between two: $between" : ''));
+	ok("@rows" eq "@right", "Execute with a number of rows, parallel_output $output"
+		. ($between ? ", and between two: $between" : ''));
 	my ($own) = $client->simple('SELECT pg_backend_pid()');
-	is(scalar(grep { $_ == $own->[0] } @processes), 0, 'whose rows workers have taken in');
+	my $by_leader = grep { $_ == $own->[0] } @processes;
+	cmp_ok($by_leader, '<', $output eq 'off' ? 1 : scalar @rows, 'whose rows workers have taken in');
 	$client->simple('COMMIT');
+}
+
+# The node itself starts workers where all processes could have formed rows; they end before the first one comes, which
+# is asked for while they wait.
+my $gated_rows = 'SELECT id, pad FROM t WHERE gate(id, 40000) > 0 ORDER BY k, id';
+# a row that is longer than a chunk of the staging pool
+my @fetched = ($gated_rows, "$gated_rows, CASE WHEN id = 30000 THEN repeat(pad, 500000) END");
+for my $query (@fetched)
+{
+	my ($plan) = $client->simple("EXPLAIN (COSTS off) $query");
+	like("@$plan", qr/GpuSortExchange.*GpuSortOutput/, 'rows that all processes could form');
+	$client->simple('SET gpusort.enable = off');
+	my ($native) = $client->simple($query);
+	$client->simple('SET gpusort.enable = on');
+	for my $loss ('none', 'service', 'refused', 'cancel', 'later')
+	{
+		my (@rows, $end);
+
+		$client->simple('SET gpusort.allowed = off') if $loss eq 'refused';
+		$holder->run('SELECT pg_advisory_lock(1)');
+		$client->simple('BEGIN');
+		$client->open($query);
+		$client->send('E', "p\0" . pack('N', 1000));
+		$client->send('S', '');
+		ok(waits_at_gate, "$loss: a process waits in the middle");
+		ok(scalar workers > 0, 'workers are there') if $loss ne 'refused';
+		if ($loss eq 'service')
+		{
+			kill 'KILL', $service;
+			ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
+		}
+		$bystander->run(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE state = 'active'
+			AND backend_type = 'client backend' AND query LIKE 'SELECT id, pad%'}) if $loss eq 'cancel';
+		$holder->run('SELECT pg_advisory_unlock(1)');
+		do
+		{
+			(my $some, $end) = defined $end ? $client->fetch(7001) : $client->answer;
+			push @rows, @$some;
+			is(scalar workers, 0, 'workers have ended when the first row has come') if @rows == 1000;
+			if ($loss eq 'later' && @rows == 1000)
+			{
+				kill 'KILL', $service;
+				$service = $node->wait_service($service);
+			}
+		} while (defined $end && $end eq 's');
+		if ($loss eq 'cancel')
+		{
+			like($client->{error}, qr/57014/, 'cancelled');
+		}
+		elsif ($loss eq 'later' && $client->{error})
+		{
+			like($client->{error}, qr/58000/, 'rows are lost');
+		}
+		else
+		{
+			ok("@rows" eq "@$native", "$loss: the right rows") or diag @rows . $client->{error};
+		}
+		ok(wait_until(sub { !workers }), 'no worker is left');
+		$client->simple('ROLLBACK');
+		$client->simple('RESET gpusort.allowed');
+		$service = $node->wait_service($service) if $loss eq 'service';
+	}
 }
 
 # who fetches need not have the rights of who has opened the cursor, which workers would want

@@ -83,6 +83,14 @@ sub nothing_left
 	});
 }
 
+# the session's backend waits until its client reads
+sub waits_for_client
+{
+	my ($wire) = @_;
+	my $query = q{SELECT wait_event = 'ClientWrite' FROM pg_stat_activity WHERE pid = } . $wire->backend;
+	return wait_until(sub { $node->safe_psql('postgres', $query) eq 't' });
+}
+
 # the session's backend has ended
 sub is_gone
 {
@@ -609,9 +617,82 @@ for my $enable ('off', 'on')
 }
 $wire->simple('RESET statement_timeout');
 $wire->send_simple($large);
-sleep 1;
+ok(waits_for_client($wire), 'the server waits');
 is($wire->answer->{rows}, 200000, 'a client that does not read gets all of its rows later');
 ok(nothing_left(), 'nothing is left');
+
+# a client that does not read: workers end when what they have made fits between them and the leader
+my $fitting = by_ranges('*', 'large WHERE id <= 6000');
+$wire->simple('SET gpusort.enable = off');
+my $right = $wire->simple($fitting)->{bytes};
+$wire->simple('SET gpusort.enable = on');
+$wire->send_simple($fitting);
+ok(waits_for_client($wire), 'the server waits for a client that does not read');
+ok(wait_until(sub { !workers() }), 'and holds no worker');
+ok($wire->answer->{bytes} eq $right, 'who gets the right rows later');
+
+# timeouts of sessions that are idle do not count while rows are on their way, but after them
+for my $enable ('off', 'on')
+{
+	my $idle = wire();
+
+	$idle->simple("SET gpusort.enable = $enable; SET idle_in_transaction_session_timeout = '50ms'");
+	$idle->send_simple("BEGIN; $large");
+	ok(waits_for_client($idle), "a transaction whose client does not read, $enable");
+	is($idle->answer->{rows}, 200000, 'gets all of its rows');
+	$answer = $idle->answer;
+	ok($answer->{gone} && $answer->{error} =~ /^25P03/, 'and is idle then');
+}
+
+# A worker waits in its first range, for a lock that is held until the end: what ends the statement ends it, too.
+my $holder = wire();
+my $gated = by_ranges('gate(id, 3000), v', 'large');
+$node->safe_psql('postgres', gate_sql('STABLE PARALLEL SAFE COST 1'));
+for my $end ('cancel', 'statement_timeout', 'terminate', 'leave', 'worker')
+{
+	my $other = wire(options => '-c client_connection_check_interval=20ms');
+
+	$holder->simple('SELECT pg_advisory_lock(1)');
+	$other->simple(q{SET statement_timeout = '1s'}) if $end eq 'statement_timeout';
+	$other->send_simple($gated);
+	ok(wait_until(sub { $node->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) > 0 }), "$end: a process waits")
+		if $end ne 'statement_timeout';
+	$other->cancel if $end eq 'cancel';
+	$other->close if $end eq 'leave';
+	$node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . $other->backend . ')') if $end eq 'terminate';
+	$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE backend_type = 'parallel worker'}) if $end eq 'worker';
+	# the leader may wait for the lock itself
+	$holder->simple('SELECT pg_advisory_unlock(1)') if $end eq 'worker';
+	if ($end ne 'leave')
+	{
+		$answer = $other->answer;
+		my %states = (cancel => '57014', statement_timeout => '57014', terminate => '57P01', worker => '57P01');
+		# who is terminated while it sends says nothing
+		my $silent = $end eq 'terminate' ? $answer->{gone} && !defined $answer->{error}
+			: $end eq 'worker' && $answer->{rows} == 200000;
+		ok($silent || ($answer->{error} // '') =~ /^$states{$end}/, "$end: the statement ends")
+			or diag $answer->{error} // $answer->{rows};
+	}
+	ok(nothing_left(), 'nothing is left');
+	ok(is_gone($other), 'the session has ended') if $end eq 'leave' || $end eq 'terminate';
+	$holder->simple('SELECT pg_advisory_unlock_all()');
+}
+
+# the service is killed while rows are on their way: all of them are right, or the error says so
+for my $part (0, 1, 8)
+{
+	$wire->send_simple($large);
+	$wire->read_some while length $wire->{input} < 1000000 * $part;
+	kill 'KILL', $service;
+	$answer = $wire->answer;
+	ok($answer->{rows} == 200000 || ($answer->{error} // '') =~ /^58000 gpusort lost the rows/,
+		"the service killed in part $part: $answer->{rows} rows") or diag $answer->{error};
+	$service = $node->wait_service($service);
+	ok(nothing_left(), 'nothing is left');
+	is($wire->simple($all)->{rows}, 6000, 'the session goes on');
+}
 
 # a client that goes away in the middle
 for my $part (0, 1, 5)
@@ -627,7 +708,7 @@ for my $part (0, 1, 5)
 # a backend that is terminated while its client does not read; a worker that is
 my $other = wire();
 $other->send_simple($large);
-sleep 0.7;
+ok(waits_for_client($other), 'a client does not read');
 $node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . $other->backend . ')');
 ok(is_gone($other), 'terminated while its client does not read');
 ok($other->answer->{gone}, 'the client sees the end');
@@ -655,6 +736,14 @@ SKIP:
 $service = $node->wait_service($service);
 my $new = wire();
 same($new, 'after the restart', sub { $new->simple($all) });
+
+# so does the session's own process
+$new->send_simple($large);
+$new->read_some while length $new->{input} < 100000;
+kill 'KILL', $new->backend;
+ok($new->answer->{gone}, 'a session that is killed ends');
+$service = $node->wait_service($service);
+ok(nothing_left(), 'nothing is left');
 $_->close for @wires;
 $node->remove;
 

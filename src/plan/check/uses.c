@@ -84,6 +84,9 @@ check_window(const Plan *plan, const GpuSortUse *said)
 {
 	const GpuSortUse use = gpusort_window_plan_needs((const WindowAgg *) plan).use;
 
+	/* A path shows functions that are computed below the window, volatile ones, say, in which case nothing is done. */
+	if (said->kind == GPUSORT_USE_NONE)
+		return;
 	if (use.kind != said->kind || use.before != said->before || use.after != said->after || use.rows != said->rows ||
 		use.totals != said->totals)
 		gpusort_refuse_plan(plan, "is a window that the GpuSort below takes for another (%d, not %d)", said->kind,
