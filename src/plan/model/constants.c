@@ -101,6 +101,11 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_LOAD_ROW] = {200},
 	[GPUSORT_TIME_LOAD_SORTED_ROW] = {450},
 
+	/* 2026-11-29-cluster-host-2-cores.csv */
+	[GPUSORT_TIME_REWRITE_ROW] = {900},
+	[GPUSORT_TIME_REWRITE_BY_INDEX] = {150},
+	[GPUSORT_TIME_REWRITE_SORTED_ROW] = {500},
+
 	/* 2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv */
 	[GPUSORT_TIME_SORT_GAIN] = {300e3},
 	[GPUSORT_TIME_GAIN] = {3e6},
