@@ -50,7 +50,7 @@ gpusort_copy_create_sort(GpuSortCopy *copy)
 	copy->sort->estimated_rows = copy->shared->rows;
 	copy->sort->estimated_width = copy->shared->width;
 	copy->sort->stays = true;
-	copy->parallel = gpusort_parallel_sort_create(copy->sort, 0, NULL);
+	copy->parallel = gpusort_parallel_sort_create(copy->sort, copy->order.count, NULL);
 	copy->set.bordered = true;
 	gpusort_sort_set_add(&copy->set, copy->parallel);
 }
