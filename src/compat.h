@@ -98,8 +98,8 @@
 #define PAGE_SET_PRUNABLE(page, xid) ((void) 0)
 
 /* How heap copies a table's rows for CLUSTER, and whether it is to copy those of a snapshot alone */
-#define CLUSTER_COPY_PARAMETERS                                                                        \
-	Relation table, Relation copy, Relation index, bool use_sort, TransactionId oldest_xmin,           \
+#define CLUSTER_COPY_PARAMETERS                                                                 \
+	Relation table, Relation copy, Relation index, bool use_sort, TransactionId oldest_xmin,    \
 		TransactionId *xid_cutoff, MultiXactId *multi_cutoff, double *tuples, double *vacuumed, \
 		double *recently_dead
 #define CLUSTER_COPY_ARGUMENTS \
@@ -118,22 +118,22 @@
 
 #define T_ClusterStmt T_RepackStmt
 
-#define CLUSTER_COPY_PARAMETERS                                                                        \
-	Relation table, Relation copy, Relation index, bool use_sort, TransactionId oldest_xmin,           \
+#define CLUSTER_COPY_PARAMETERS                                                                  \
+	Relation table, Relation copy, Relation index, bool use_sort, TransactionId oldest_xmin,     \
 		Snapshot snapshot, TransactionId *xid_cutoff, MultiXactId *multi_cutoff, double *tuples, \
 		double *vacuumed, double *recently_dead
-#define CLUSTER_COPY_ARGUMENTS                                                                                      \
+#define CLUSTER_COPY_ARGUMENTS \
 	table, copy, index, use_sort, oldest_xmin, snapshot, xid_cutoff, multi_cutoff, tuples, vacuumed, recently_dead
 #define CLUSTER_COPY_IS_OF_SNAPSHOT (snapshot != NULL)
 
-#define PROGRESS_CLUSTER_PHASE               PROGRESS_REPACK_PHASE
-#define PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP PROGRESS_REPACK_PHASE_SEQ_SCAN_HEAP
-#define PROGRESS_CLUSTER_PHASE_SORT_TUPLES   PROGRESS_REPACK_PHASE_SORT_TUPLES
+#define PROGRESS_CLUSTER_PHASE                PROGRESS_REPACK_PHASE
+#define PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP  PROGRESS_REPACK_PHASE_SEQ_SCAN_HEAP
+#define PROGRESS_CLUSTER_PHASE_SORT_TUPLES    PROGRESS_REPACK_PHASE_SORT_TUPLES
 #define PROGRESS_CLUSTER_PHASE_WRITE_NEW_HEAP PROGRESS_REPACK_PHASE_WRITE_NEW_HEAP
-#define PROGRESS_CLUSTER_HEAP_TUPLES_SCANNED PROGRESS_REPACK_HEAP_TUPLES_SCANNED
-#define PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN PROGRESS_REPACK_HEAP_TUPLES_INSERTED
-#define PROGRESS_CLUSTER_TOTAL_HEAP_BLKS     PROGRESS_REPACK_TOTAL_HEAP_BLKS
-#define PROGRESS_CLUSTER_HEAP_BLKS_SCANNED   PROGRESS_REPACK_HEAP_BLKS_SCANNED
+#define PROGRESS_CLUSTER_HEAP_TUPLES_SCANNED  PROGRESS_REPACK_HEAP_TUPLES_SCANNED
+#define PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN  PROGRESS_REPACK_HEAP_TUPLES_INSERTED
+#define PROGRESS_CLUSTER_TOTAL_HEAP_BLKS      PROGRESS_REPACK_TOTAL_HEAP_BLKS
+#define PROGRESS_CLUSTER_HEAP_BLKS_SCANNED    PROGRESS_REPACK_HEAP_BLKS_SCANNED
 
 #define PageSetChecksumInplace       PageSetChecksum
 

@@ -337,7 +337,7 @@ gpusort_settings_init(void)
 							 "Without it PostgreSQL does sorts that do not fit.",
 							 &gpusort_spill, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_spill, NULL);
 	DefineCustomBoolVariable("gpusort.index_builds",
-							 "Lets gpusort build btree indexes where that is faster.",
+							 "Lets gpusort build btree indexes, and sort the rows of CLUSTER, where that is faster.",
 							 NULL,
 							 &gpusort_index_builds, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.page_scan",

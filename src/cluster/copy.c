@@ -71,7 +71,7 @@ start_workers(Leader *leader, int wanted)
 {
 	GpuSortCopy *copy = &leader->copy;
 	GpuSortCopyShared *shared = gpusort_command_workers_prepare(&leader->workers, "gpusort_cluster_worker", wanted,
-																 sizeof(GpuSortCopyShared), copy->parallel);
+																sizeof(GpuSortCopyShared), copy->parallel);
 
 	if (shared == NULL)
 		return;

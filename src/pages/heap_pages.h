@@ -19,9 +19,9 @@ typedef struct GpuSortNewTable
 	Oid table;
 	TransactionId xid;
 	CommandId cid;
-	int options;   /* of table_tuple_insert */
+	int options;    /* of table_tuple_insert */
 	bool rewritten; /* tuples keep what tells of transactions, and come by put_tuple alone */
-	Oid toast_ids; /* values out of this TOAST table keep their numbers in the new one; InvalidOid: none do */
+	Oid toast_ids;  /* values out of this TOAST table keep their numbers in the new one; InvalidOid: none do */
 } GpuSortNewTable;
 
 /* In shared memory; for heap_pages.c alone. */
