@@ -31,11 +31,11 @@
 #include "utils/rel.h"
 
 /* The leader's part. */
-typedef struct Leader
+typedef struct CopyLeader
 {
 	GpuSortCopy copy;
 	GpuSortCommandWorkers workers;
-} Leader;
+} CopyLeader;
 
 /* Makes what processes share, in memory that is zeroed. */
 static void
@@ -67,7 +67,7 @@ init_shared(const GpuSortCopy *copy, GpuSortCopyShared *shared)
 
 /* Starts workers for a sort that has been begun in the service; the leader's shared state moves to their memory. */
 static void
-start_workers(Leader *leader, int wanted)
+start_workers(CopyLeader *leader, int wanted)
 {
 	GpuSortCopy *copy = &leader->copy;
 	GpuSortCopyShared *shared = gpusort_command_workers_prepare(&leader->workers, "gpusort_cluster_worker", wanted,
@@ -84,7 +84,7 @@ start_workers(Leader *leader, int wanted)
 
 /* Ends the sort, and gives back what was shared; workers have ended. */
 static void
-end_sort(Leader *leader)
+end_sort(CopyLeader *leader)
 {
 	gpusort_sort_set_end(&leader->copy.set);
 	gpusort_parallel_sort_detach(leader->copy.parallel);
@@ -96,7 +96,7 @@ end_sort(Leader *leader)
  * is not to be.  Errors: rows are lost, and there are pages already.
  */
 static bool
-sort_rows(Leader *leader, GpuSortFailure *failure)
+sort_rows(CopyLeader *leader, GpuSortFailure *failure)
 {
 	GpuSortCopy *copy = &leader->copy;
 	const GpuSortParticipant own = {
@@ -116,17 +116,20 @@ sort_rows(Leader *leader, GpuSortFailure *failure)
 }
 
 /*
- * Writes the rows, with all processes if there is more than a range.  Each row has been verified when it was read; only
- * at the end is it known that each was written once.  It is an error if rows are lost, or others than those put.
+ * Writes the rows, with all processes if there is more than a range; false, with a reason, if rows are lost before any
+ * was written.  Each row has been verified when it was read; only at the end is it known that each was written once.
+ * It is an error if rows are lost later, or others than those that were put.
  */
-static void
-write_rows(Leader *leader)
+static bool
+write_rows(CopyLeader *leader, GpuSortFailure *failure)
 {
 	GpuSortCopy *copy = &leader->copy;
 	GpuSortCopyShared *shared = copy->shared;
 	const uint64 rows = pg_atomic_read_u64(&shared->tuples.tuples);
-	GpuSortFailure failure = {0};
 
+	failure->reason = GPUSORT_REASON_NONE;
+	pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_TUPLES_SCANNED, rows);
+	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_WRITE_NEW_HEAP);
 	if (gpusort_log_decisions)
 		ereport(LOG,
 				(errmsg("gpusort: table \"%s\" is written in %u ranges", RelationGetRelationName(copy->task.table),
@@ -134,15 +137,21 @@ write_rows(Leader *leader)
 	gpusort_copy_write_ranges(copy, GPUSORT_LEADER_PROCESS);
 	gpusort_command_workers_finish(&leader->workers);
 	if (shared->claims.stop)
-		gpusort_sort_report_lost(true, &shared->claims.failure);
+	{
+		*failure = shared->claims.failure;
+		if (gpusort_new_table_is_begun(&shared->into))
+			gpusort_sort_report_lost(true, failure);
+		return false;
+	}
 	if (shared->into.places.placed != shared->claims.ranges)
 		elog(ERROR, "%u of %u ranges of table \"%s\" are written", shared->into.places.placed, shared->claims.ranges,
 			 RelationGetRelationName(copy->task.table));
 	if (pg_atomic_read_u64(&shared->written) != rows)
-		(void) gpusort_failure_set(&failure, GPUSORT_REASON_VERIFY, UINT64_FORMAT " rows were written of " UINT64_FORMAT,
+		(void) gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, UINT64_FORMAT " rows were written of " UINT64_FORMAT,
 								   pg_atomic_read_u64(&shared->written), rows);
-	if (failure.reason != GPUSORT_REASON_NONE || !gpusort_sort_set_finish(&copy->set, &failure))
-		gpusort_sort_report_lost(true, &failure);
+	if (failure->reason != GPUSORT_REASON_NONE || !gpusort_sort_set_finish(&copy->set, failure))
+		gpusort_sort_report_lost(true, failure);
+	return true;
 }
 
 /* Notes that PostgreSQL is to copy the rows after all, and why. */
@@ -160,9 +169,10 @@ note_fallback(Relation table, const GpuSortFailure *failure)
 static bool
 copy_rows(const GpuSortClusterTask *task, const GpuSortIndexOrder *order, int workers, GpuSortClusterResult *result)
 {
-	Leader *leader = palloc0(sizeof(Leader));
+	CopyLeader *leader = palloc0(sizeof(CopyLeader));
 	GpuSortCopy *copy = &leader->copy;
 	GpuSortFailure failure = {0};
+	bool copied = false;
 
 	copy->task = *task;
 	copy->order = *order;
@@ -171,29 +181,20 @@ copy_rows(const GpuSortClusterTask *task, const GpuSortIndexOrder *order, int wo
 	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP);
 	pgstat_progress_update_param(PROGRESS_CLUSTER_TOTAL_HEAP_BLKS, copy->shared->tuples.heap.blocks);
 	gpusort_copy_create_sort(copy);
-	if (!gpusort_sort_set_begin(&copy->set, 1 + workers, &failure))
+	if (gpusort_sort_set_begin(&copy->set, 1 + workers, &failure))
 	{
-		end_sort(leader);
-		note_fallback(task->table, &failure);
-		return false;
+		if (workers > 0)
+			start_workers(leader, workers);
+		copied = sort_rows(leader, &failure) && write_rows(leader, &failure);
+		if (copied)
+			pgstat_count_heap_scan(task->table);
 	}
-	if (workers > 0)
-		start_workers(leader, workers);
-	if (!sort_rows(leader, &failure))
-	{
-		end_sort(leader);
+	if (!copied)
 		note_fallback(task->table, &failure);
-		return false;
-	}
-	pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_TUPLES_SCANNED,
-								 pg_atomic_read_u64(&copy->shared->tuples.tuples));
-	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_WRITE_NEW_HEAP);
-	write_rows(leader);
-	pgstat_count_heap_scan(task->table);
 	result->tuples = pg_atomic_read_u64(&copy->shared->tuples.tuples);
 	result->dead = pg_atomic_read_u64(&copy->shared->tuples.dead);
 	end_sort(leader);
-	return true;
+	return copied;
 }
 
 /* Copies a table's rows; false if nothing has been done, and PostgreSQL is to copy them. */

@@ -197,7 +197,7 @@ is_legal(Relation heap, Relation index, const IndexInfo *info, const char **why_
 	return false;
 }
 
-/* Returns the ns that PostgreSQL's sort takes for so many rows, until the first comes out; processes: those that sort. */
+/* Returns the ns that PostgreSQL's sort takes for so many rows, until one is out; processes: those that sort. */
 double
 gpusort_index_native_sort_time(const GpuSortTime *time, double rows, double processes)
 {
@@ -234,8 +234,8 @@ is_faster(const GpuSortTime *time, double rows, int workers)
 }
 
 /*
- * Returns true if the service may sort order's rows, of which a plan tells what is known of their columns: those of an
- * index and their TIDs; *time becomes what that takes.  Else why not, as the rest of a sentence.  May start the service.
+ * Returns true if the service may sort rows by an order that gpusort_index_order has found; *time becomes what
+ * that takes.  Else why not, as the rest of a sentence.  May start the service.
  */
 bool
 gpusort_index_is_sortable(Relation heap, Relation index, const IndexInfo *info, const GpuSortIndexOrder *order,

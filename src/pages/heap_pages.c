@@ -20,8 +20,8 @@
  * TOAST table.
  *
  * Legal order of calls.  The leader: init, before workers start.  Each process: open, and for each range that it claims
- * begin, put or put_tuple for each row, end; then close.  Errors are raised, and the abort of the transaction removes the file.
- * When all are stopped, ranges that have not been written are dropped.
+ * begin, put or put_tuple for each row, end; then close.  Errors are raised, and the abort of the transaction removes
+ * the file.  When all are stopped, ranges that have not been written are dropped.
  *
  *-------------------------------------------------------------------------
  */

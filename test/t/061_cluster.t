@@ -44,14 +44,16 @@ my $long = 'CREATE TABLE o (LIKE long INCLUDING ALL); INSERT INTO o SELECT * FRO
 sub stray_files
 {
 	return $node->safe_psql('postgres', q{
-		SELECT string_agg(name, ' ') FROM (SELECT 'base/' || oid AS place FROM pg_database WHERE datname = current_database()) d,
+		SELECT string_agg(name, ' ')
+			FROM (SELECT 'base/' || oid AS place FROM pg_database WHERE datname = current_database()) d,
 				pg_ls_dir(place) name, pg_stat_file(place || '/' || name, true) f
 			WHERE name ~ '^\d+(?:_|\.|$)' AND f.size > 0
 				AND substring(name from '^\d+')::oid NOT IN (SELECT pg_relation_filenode(oid) FROM pg_class
 					WHERE pg_relation_filenode(oid) IS NOT NULL)});
 }
 
-# Runs SQL in a session of its own, with gpusort or without; returns what it says, but for times and pages, and its log lines.
+# Runs SQL in a session of its own, with gpusort or without; returns what it says, but for times and pages, and its
+# log lines.
 sub says
 {
 	my ($setting, $sql) = @_;
@@ -152,12 +154,14 @@ clusters_same("$copy; CREATE UNIQUE INDEX i ON o (id)", 'CLUSTER VERBOSE o USING
 	is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT count(*) FROM o WHERE id > 0"), 29742,
 		'and can be read by an index');
 });
-clusters_same("$copy; CREATE INDEX i ON o (n, id); DELETE FROM o WHERE id % 3 = 0; UPDATE o SET n = 1 WHERE id % 20 = 1",
+clusters_same("$copy; CREATE INDEX i ON o (n, id); DELETE FROM o WHERE id % 3 = 0;
+	UPDATE o SET n = 1 WHERE id % 20 = 1",
 	'CLUSTER VERBOSE o USING i', 'dead rows');
 clusters_same("$copy; CREATE INDEX i ON o (n, id); BEGIN; SAVEPOINT a; UPDATE o SET n = 2; ROLLBACK TO a;
 	INSERT INTO o (id) VALUES (-1), (-2); COMMIT; BEGIN; DELETE FROM o; ROLLBACK",
 	'CLUSTER VERBOSE o USING i', 'aborted ones');
-clusters_same("$copy; CREATE INDEX i ON o (id); BEGIN; SELECT count(*) FROM (SELECT FROM o WHERE id % 2 = 0 FOR UPDATE) x;
+clusters_same("$copy; CREATE INDEX i ON o (id); BEGIN;
+	SELECT count(*) FROM (SELECT FROM o WHERE id % 2 = 0 FOR UPDATE) x;
 	SAVEPOINT a; SELECT count(*) FROM (SELECT FROM o WHERE id % 3 = 0 FOR KEY SHARE) x; SAVEPOINT b;
 	SELECT count(*) FROM (SELECT FROM o WHERE id % 3 = 0 FOR SHARE) x; SAVEPOINT c; UPDATE o SET n = 1 WHERE id % 9 = 0;
 	ROLLBACK TO c; COMMIT", 'CLUSTER VERBOSE o USING i', 'locked ones');
@@ -200,8 +204,10 @@ clusters_same("CREATE MATERIALIZED VIEW om AS SELECT * FROM t; CREATE INDEX i ON
 	'a materialized view', table => 'om');
 clusters_same("$copy; CREATE INDEX i ON o (id) WHERE id > 5", 'CLUSTER VERBOSE o USING i', 'a partial index',
 	by => 'nobody');
-clusters_same("$copy; CREATE INDEX i ON o USING hash (id)", 'CLUSTER VERBOSE o USING i', 'a hash index', by => 'nobody');
-clusters_same("CREATE TABLE o AS SELECT id, point(id * 7919 % 1009, id) AS p FROM t; CREATE INDEX i ON o USING gist (p)",
+clusters_same("$copy; CREATE INDEX i ON o USING hash (id)", 'CLUSTER VERBOSE o USING i', 'a hash index',
+	by => 'nobody');
+clusters_same("CREATE TABLE o AS SELECT id, point(id * 7919 % 1009, id) AS p FROM t;
+	CREATE INDEX i ON o USING gist (p)",
 	'CLUSTER VERBOSE o USING i', 'a GiST index', by => 'nobody');
 clusters_same("$copy; CREATE INDEX i ON o (i8)", 'SET enable_indexscan = off; CLUSTER VERBOSE o USING i',
 	'no index scans', by => 'nobody');
@@ -225,7 +231,8 @@ for my $index ('i', 'j')
 }
 
 # By a catalog's index; by more than one table
-is((says('on', 'CLUSTER pg_type USING pg_type_oid_index'))[1] =~ /table/ ? 'told' : '', '', 'a catalog is PostgreSQL\'s');
+is((says('on', 'CLUSTER pg_type USING pg_type_oid_index'))[1] =~ /table/ ? 'told' : '', '',
+	'a catalog is PostgreSQL\'s');
 {
 	my $make = q{DROP TABLE IF EXISTS o;
 		CREATE TABLE p (id int, g int, v text) PARTITION BY RANGE (g);
@@ -288,7 +295,8 @@ is((says('on', 'CLUSTER pg_type USING pg_type_oid_index'))[1] =~ /table/ ? 'told
 {
 	my $reader = $node->session;
 
-	$node->safe_psql('postgres', "DROP TABLE IF EXISTS o; $copy; CREATE INDEX i ON o (n, id); DELETE FROM o WHERE id % 2 = 0");
+	$node->safe_psql('postgres', "DROP TABLE IF EXISTS o; $copy; CREATE INDEX i ON o (n, id);
+		DELETE FROM o WHERE id % 2 = 0");
 	$reader->run('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
 	$node->safe_psql('postgres', 'INSERT INTO o SELECT * FROM t WHERE id < 1000');
 	like((says('on', 'CLUSTER VERBOSE o USING i'))[1], qr/is written in/, 'new rows: by pages');
@@ -345,7 +353,8 @@ $standby->start;
 	}
 	is(($maker->result)[1] =~ /ERROR/ ? 'error' : '', '', 'a table is clustered while there are checkpoints');
 }
-$node->safe_psql('postgres', "$long; CREATE INDEX i ON o (m); CLUSTER o USING i; CREATE UNLOGGED TABLE un AS SELECT * FROM t;
+$node->safe_psql('postgres', "$long; CREATE INDEX i ON o (m); CLUSTER o USING i;
+	CREATE UNLOGGED TABLE un AS SELECT * FROM t;
 	CREATE INDEX u ON un (i8); CLUSTER un USING u");
 my %had = map { $_ => rows($_) } 'o', 'big';
 $node->wait_for_catchup($standby);
@@ -376,10 +385,12 @@ for my $threshold (0, '1GB')
 {
 	my $minimal = GpuSortNode->new('minimal' . length $threshold);
 
-	$minimal->init(conf => [ @conf, 'wal_level = minimal', 'max_wal_senders = 0', 'wal_keep_size = 0', "wal_skip_threshold = $threshold" ]);
+	$minimal->init(conf => [ @conf, 'wal_level = minimal', 'max_wal_senders = 0', 'wal_keep_size = 0',
+		"wal_skip_threshold = $threshold" ]);
 	$minimal->start;
 	$minimal->wait_service;
-	$minimal->safe_psql('postgres', "CREATE EXTENSION amcheck; $source CREATE INDEX i ON t (i8); CREATE INDEX l ON long (m);
+	$minimal->safe_psql('postgres', "CREATE EXTENSION amcheck; $source
+		CREATE INDEX i ON t (i8); CREATE INDEX l ON long (m);
 		CLUSTER t USING i; CLUSTER long USING l");
 	like($minimal->log_text, qr/table "long" is written in/, 'by pages');
 	my %before = map { $_ => rows($_, $minimal) } 't', 'long';
@@ -427,7 +438,8 @@ SKIP:
 	$faulty->start;
 	$faulty->wait_service;
 	$faulty->safe_psql('postgres', "CREATE EXTENSION amcheck; $source CREATE INDEX i ON t (i8); CREATE INDEX j ON t (id);
-		SET gpusort.enable = off; CREATE TABLE a AS SELECT * FROM t ORDER BY i8; CREATE TABLE b AS SELECT * FROM t ORDER BY id");
+		SET gpusort.enable = off; CREATE TABLE a AS SELECT * FROM t ORDER BY i8;
+		CREATE TABLE b AS SELECT * FROM t ORDER BY id");
 	my %right = (i => rows('a', $faulty), j => rows('b', $faulty));
 	my $order = 'j';
 	for my $fault ('exit_service', 'drop_row', 'skip_chunk', 'send_twice', 'duplicate_row', 'swap_rows', 'flip_bit')

@@ -102,9 +102,9 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_LOAD_SORTED_ROW] = {450},
 
 	/* 2026-11-29-cluster-host-2-cores.csv */
-	[GPUSORT_TIME_REWRITE_ROW] = {900},
-	[GPUSORT_TIME_REWRITE_BY_INDEX] = {150},
-	[GPUSORT_TIME_REWRITE_SORTED_ROW] = {500},
+	[GPUSORT_TIME_REWRITE_ROW] = {350},
+	[GPUSORT_TIME_REWRITE_BY_INDEX] = {50},
+	[GPUSORT_TIME_REWRITE_SORTED_ROW] = {150},
 
 	/* 2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv */
 	[GPUSORT_TIME_SORT_GAIN] = {300e3},
