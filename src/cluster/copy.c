@@ -37,9 +37,9 @@ typedef struct CopyLeader
 	GpuSortCommandWorkers workers;
 } CopyLeader;
 
-/* Makes what processes share, in memory that is zeroed. */
+/* Makes what so many processes share, in memory that is zeroed. */
 static void
-init_shared(const GpuSortCopy *copy, GpuSortCopyShared *shared)
+init_shared(const GpuSortCopy *copy, GpuSortCopyShared *shared, int processes)
 {
 	const GpuSortClusterTask *task = &copy->task;
 	const GpuSortNewTable into = {
@@ -48,6 +48,7 @@ init_shared(const GpuSortCopy *copy, GpuSortCopyShared *shared)
 		.cid = GetCurrentCommandId(true),
 		.options = HEAP_INSERT_SKIP_FSM | HEAP_INSERT_NO_LOGICAL, /* for values in the TOAST table */
 		.rewritten = true,
+		.memory = (Size) maintenance_work_mem * 1024 / processes,
 		.toast_ids = task->copy->rd_toastoid};
 
 	gpusort_claims_create(&shared->claims);
@@ -75,7 +76,7 @@ start_workers(CopyLeader *leader, int wanted)
 
 	if (shared == NULL)
 		return;
-	init_shared(copy, shared);
+	init_shared(copy, shared, 1 + wanted);
 	copy->shared = shared;
 	copy->source.share = &shared->tuples;
 	copy->source.arg = &shared->claims;
@@ -177,7 +178,7 @@ copy_rows(const GpuSortClusterTask *task, const GpuSortIndexOrder *order, int wo
 	copy->task = *task;
 	copy->order = *order;
 	copy->shared = palloc0(sizeof(GpuSortCopyShared));
-	init_shared(copy, copy->shared);
+	init_shared(copy, copy->shared, 1);
 	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP);
 	pgstat_progress_update_param(PROGRESS_CLUSTER_TOTAL_HEAP_BLKS, copy->shared->tuples.heap.blocks);
 	gpusort_copy_create_sort(copy);

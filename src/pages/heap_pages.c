@@ -102,7 +102,8 @@ complete_pages(Page *pages, int count, BlockNumber first, bool last)
 GpuSortHeapPages *
 gpusort_heap_pages_open(GpuSortNewTableShared *shared, const volatile bool *stop)
 {
-	const Size bytes = Min(Max((Size) work_mem * 1024, BYTES_IN_MEMORY_MIN), BYTES_IN_MEMORY_MAX);
+	const Size memory = shared->table.memory > 0 ? shared->table.memory : (Size) work_mem * 1024;
+	const Size bytes = Min(Max(memory, BYTES_IN_MEMORY_MIN), BYTES_IN_MEMORY_MAX);
 	GpuSortHeapPages *own = palloc0(sizeof(GpuSortHeapPages));
 
 	own->shared = shared;

@@ -21,6 +21,7 @@ typedef struct GpuSortNewTable
 	CommandId cid;
 	int options;    /* of table_tuple_insert */
 	bool rewritten; /* tuples keep what tells of transactions, and come by put_tuple alone */
+	Size memory;    /* a process may keep so many bytes of pages; 0: work_mem */
 	Oid toast_ids;  /* values out of this TOAST table keep their numbers in the new one; InvalidOid: none do */
 } GpuSortNewTable;
 
