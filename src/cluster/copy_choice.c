@@ -90,6 +90,7 @@ choose(Relation table, Relation index, bool native_sorts, const char **why_not)
 		*why_not = "it is decoded as a catalog";
 		return false;
 	}
+	/* the model knows the order by the index's columns */
 	if (!gpusort_cluster_order(table, index, &order, why_not) || !gpusort_index_order(index, &order, why_not))
 		return false;
 	order.rows = gpusort_cluster_estimate(table, &order.width);

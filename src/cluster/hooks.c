@@ -121,7 +121,7 @@ would_sort(Relation table, Relation index)
 	return sorts;
 }
 
-/* Has gpusort copy the rows of a table that is about to be clustered, if it is to do so. */
+/* Makes ours the method by which a table is copied that is about to be clustered, if gpusort is chosen. */
 static void
 look_at_clustered(Oid id, RelOptInfo *rel)
 {
@@ -166,23 +166,32 @@ look_at_table(TABLE_HOOK_PARAMETERS)
 		look_at_clustered(table, rel);
 }
 
+/* Runs a command in the way in which it is run without gpusort. */
+static void
+run_next(PlannedStmt *plan, const char *query, bool read_only, ProcessUtilityContext context, ParamListInfo params,
+		 QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
+{
+	if (previous_utility_hook != NULL)
+		previous_utility_hook(plan, query, read_only, context, params, environment, receiver, completion);
+	else
+		standard_ProcessUtility(plan, query, read_only, context, params, environment, receiver, completion);
+}
+
 static void
 run_utility(PlannedStmt *plan, const char *query, bool read_only, ProcessUtilityContext context, ParamListInfo params,
 			QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
 {
-	const ProcessUtility_hook_type run =
-		previous_utility_hook != NULL ? previous_utility_hook : standard_ProcessUtility;
 	const bool outer = in_cluster;
 
 	if (nodeTag(plan->utilityStmt) != T_ClusterStmt)
 	{
-		run(plan, query, read_only, context, params, environment, receiver, completion);
+		run_next(plan, query, read_only, context, params, environment, receiver, completion);
 		return;
 	}
 	in_cluster = true;
 	PG_TRY();
 	{
-		run(plan, query, read_only, context, params, environment, receiver, completion);
+		run_next(plan, query, read_only, context, params, environment, receiver, completion);
 	}
 	PG_FINALLY();
 	{

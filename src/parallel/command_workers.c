@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * command_workers.c
- *	  Parallel workers of a command that is no plan, and sorts rows with them.
+ *	  Parallel workers for a command that sorts rows without a plan.
  *
  * Beside the sort they share a struct of the command's own, which begins with GpuSortClaims.  What they log, and the
  * buffers that they use, count for the command, as they do in PostgreSQL's own builds of indexes.

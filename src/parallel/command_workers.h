@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * command_workers.h
- *	  Parallel workers of a command that is no plan, and sorts rows with them.
+ *	  Parallel workers for a command that sorts rows without a plan.
  *
  *-------------------------------------------------------------------------
  */
