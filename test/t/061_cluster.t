@@ -65,6 +65,7 @@ sub says
 	$err =~ s/^psql:<stdin>:\d+: //mg;
 	$err =~ s/^(?:CONTEXT|LOCATION|LOG|CPU):?.*\n?//mg;
 	$err =~ s/(row versions) in \d+ pages/$1/g;
+	$err =~ s/pg_temp_\d+/pg_temp/g;
 	return ("$out\n$err" =~ s{\s+\z}{}r, join "\n", @logged);
 }
 
