@@ -85,7 +85,7 @@
 
 /*
  * What the planner asks extensions when it looks at a table, and the table if it may be one whose index is about to be
- * built; else InvalidOid
+ * built, or one that is about to be clustered; else InvalidOid
  */
 #if PG_VERSION_NUM < 190000
 #define TableHook             get_relation_info_hook_type
@@ -93,19 +93,47 @@
 #define TABLE_HOOK_PARAMETERS PlannerInfo *root, Oid relid, bool inh, RelOptInfo *rel
 #define TABLE_HOOK_ARGUMENTS  root, relid, inh, rel
 #define TABLE_HOOK_TABLE      ((inh) ? (relid) : InvalidOid)
+#define TABLE_HOOK_CLUSTERED  ((inh) ? InvalidOid : (relid))
 
 #define PAGE_SET_PRUNABLE(page, xid) ((void) 0)
+
+/* How heap copies a table's rows for CLUSTER, and whether it is to copy those of a snapshot alone */
+#define CLUSTER_COPY_PARAMETERS                                                                 \
+	Relation table, Relation copy, Relation index, bool use_sort, TransactionId oldest_xmin,    \
+		TransactionId *xid_cutoff, MultiXactId *multi_cutoff, double *tuples, double *vacuumed, \
+		double *recently_dead
+#define CLUSTER_COPY_ARGUMENTS \
+	table, copy, index, use_sort, oldest_xmin, xid_cutoff, multi_cutoff, tuples, vacuumed, recently_dead
+#define CLUSTER_COPY_IS_OF_SNAPSHOT (false)
 #else
 #define TableHook             build_simple_rel_hook_type
 #define TABLE_HOOK            build_simple_rel_hook
 #define TABLE_HOOK_PARAMETERS PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
 #define TABLE_HOOK_ARGUMENTS  root, rel, rte
 #define TABLE_HOOK_TABLE      ((rte)->rtekind == RTE_RELATION && (rte)->inh ? (rte)->relid : InvalidOid)
+#define TABLE_HOOK_CLUSTERED  ((rte)->rtekind == RTE_RELATION && !(rte)->inh ? (rte)->relid : InvalidOid)
 
 /* The methods of an access method are not an index's own copy. */
 #define INDEX_METHODS_ARE_CONSTANT
 
 #define T_ClusterStmt T_RepackStmt
+
+#define CLUSTER_COPY_PARAMETERS                                                                  \
+	Relation table, Relation copy, Relation index, bool use_sort, TransactionId oldest_xmin,     \
+		Snapshot snapshot, TransactionId *xid_cutoff, MultiXactId *multi_cutoff, double *tuples, \
+		double *vacuumed, double *recently_dead
+#define CLUSTER_COPY_ARGUMENTS \
+	table, copy, index, use_sort, oldest_xmin, snapshot, xid_cutoff, multi_cutoff, tuples, vacuumed, recently_dead
+#define CLUSTER_COPY_IS_OF_SNAPSHOT (snapshot != NULL)
+
+#define PROGRESS_CLUSTER_PHASE                PROGRESS_REPACK_PHASE
+#define PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP  PROGRESS_REPACK_PHASE_SEQ_SCAN_HEAP
+#define PROGRESS_CLUSTER_PHASE_SORT_TUPLES    PROGRESS_REPACK_PHASE_SORT_TUPLES
+#define PROGRESS_CLUSTER_PHASE_WRITE_NEW_HEAP PROGRESS_REPACK_PHASE_WRITE_NEW_HEAP
+#define PROGRESS_CLUSTER_HEAP_TUPLES_SCANNED  PROGRESS_REPACK_HEAP_TUPLES_SCANNED
+#define PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN  PROGRESS_REPACK_HEAP_TUPLES_INSERTED
+#define PROGRESS_CLUSTER_TOTAL_HEAP_BLKS      PROGRESS_REPACK_TOTAL_HEAP_BLKS
+#define PROGRESS_CLUSTER_HEAP_BLKS_SCANNED    PROGRESS_REPACK_HEAP_BLKS_SCANNED
 
 #define PageSetChecksumInplace       PageSetChecksum
 

@@ -24,6 +24,7 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "cluster/cluster.h"
 #include "exec/executor.h"
 #include "fmgr.h"
 #include "index/index.h"
@@ -88,5 +89,6 @@ _PG_init(void)
 	{
 		gpusort_planner_init();
 		gpusort_index_init();
+		gpusort_cluster_init();
 	}
 }

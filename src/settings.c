@@ -339,7 +339,7 @@ gpusort_settings_init(void)
 							 "If off, PostgreSQL does these sorts.",
 							 &gpusort_spill, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_spill, NULL);
 	DefineCustomBoolVariable("gpusort.index_builds",
-							 "Lets gpusort build btree indexes if that is faster.",
+							 "Lets gpusort build btree indexes and sort the rows of CLUSTER if that is faster.",
 							 NULL,
 							 &gpusort_index_builds, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.page_scan",

@@ -17,43 +17,30 @@
 #include "index/build.h"
 
 #include "access/nbtree.h"
-#include "access/parallel.h"
-#include "access/xact.h"
 #include "commands/progress.h"
-#include "executor/instrument.h"
 #include "index/build_choice.h"
 #include "index/load.h"
 #include "index/load_ranges.h"
 #include "index/worker.h"
 #include "miscadmin.h"
+#include "parallel/command_workers.h"
 #include "parallel/participants.h"
 #include "pgstat.h"
-#include "server/installation.h"
 #include "server/reasons.h"
 #include "server/statistics.h"
 #include "settings.h"
-#include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 /* Progress is told once in so many tuples. */
 #define TUPLES_TOLD 1024
 
-/* The leader's part: workers, if there are any. */
+/* The leader's part. */
 typedef struct Leader
 {
 	GpuSortBuild build;
-	ParallelContext *workers; /* NULL: there are none */
-	WalUsage *wal;            /* by worker */
-	BufferUsage *buffers;
+	GpuSortCommandWorkers workers;
 } Leader;
-
-/* Returns how many processes there are. */
-static int
-processes(const Leader *leader)
-{
-	return 1 + (leader->workers != NULL ? leader->workers->nworkers_launched : 0);
-}
 
 static Size
 shared_bytes(int workers)
@@ -80,68 +67,23 @@ init_shared(Leader *leader, GpuSortBuildShared *shared)
 	gpusort_heap_share_init(&shared->share, build->heap);
 }
 
-/* Makes a place in shared memory. */
-static void *
-allocate(ParallelContext *workers, uint64 key, Size bytes)
-{
-	void *memory = shm_toc_allocate(workers->toc, bytes);
-
-	memset(memory, 0, bytes);
-	shm_toc_insert(workers->toc, key, memory);
-	return memory;
-}
-
 /* Starts workers for a sort that has been begun in the service; the leader's shared state moves to their memory. */
 static void
 start_workers(Leader *leader, int wanted)
 {
 	GpuSortBuild *build = &leader->build;
-	const Size query = debug_query_string != NULL ? strlen(debug_query_string) + 1 : 0;
-	ParallelContext *workers;
-	Size parallel;
+	GpuSortCommandWorkers *workers = &leader->workers;
+	GpuSortBuildShared *shared =
+		gpusort_command_workers_prepare(workers, "gpusort_index_worker", wanted, shared_bytes(wanted), build->parallel);
 
-	EnterParallelMode();
-	workers = CreateParallelContext(gpusort_module_path(), "gpusort_index_worker", wanted);
-	wanted = workers->nworkers;
-	parallel = gpusort_parallel_sort_estimate(build->parallel, wanted);
-	shm_toc_estimate_chunk(&workers->estimator, shared_bytes(wanted));
-	shm_toc_estimate_chunk(&workers->estimator, parallel);
-	shm_toc_estimate_chunk(&workers->estimator, mul_size(wanted, sizeof(WalUsage)));
-	shm_toc_estimate_chunk(&workers->estimator, mul_size(wanted, sizeof(BufferUsage)));
-	if (query > 0)
-		shm_toc_estimate_chunk(&workers->estimator, query);
-	shm_toc_estimate_keys(&workers->estimator, query > 0 ? 5 : 4);
-	InitializeParallelDSM(workers);
-	if (workers->seg == NULL)
-	{
-		DestroyParallelContext(workers);
-		ExitParallelMode();
+	if (shared == NULL)
 		return;
-	}
-	leader->workers = workers;
-	build->shared = allocate(workers, GPUSORT_BUILD_KEY_SHARED, shared_bytes(wanted));
-	init_shared(leader, build->shared);
-	build->shared->workers = wanted;
-	SharedFileSetInit(&build->shared->files, workers->seg);
-	build->source.share = &build->shared->share;
-	gpusort_parallel_sort_initialize(build->parallel, allocate(workers, GPUSORT_BUILD_KEY_SORT, parallel),
-									 workers->seg, wanted);
-	leader->wal = allocate(workers, GPUSORT_BUILD_KEY_WAL, mul_size(wanted, sizeof(WalUsage)));
-	leader->buffers = allocate(workers, GPUSORT_BUILD_KEY_BUFFER, mul_size(wanted, sizeof(BufferUsage)));
-	if (query > 0)
-		memcpy(allocate(workers, GPUSORT_BUILD_KEY_QUERY, query), debug_query_string, query);
-	LaunchParallelWorkers(workers);
-}
-
-/* Waits until workers have ended, and takes what they have counted; raises their errors. */
-static void
-finish_workers(Leader *leader)
-{
-	if (leader->workers == NULL)
-		return;
-	WaitForParallelWorkersToFinish(leader->workers);
-	for (int i = 0; i < leader->workers->nworkers_launched; i++)
-		InstrAccumParallelQuery(&leader->buffers[i], &leader->wal[i]);
+	init_shared(leader, shared);
+	shared->workers = workers->context->nworkers;
+	SharedFileSetInit(&shared->files, workers->context->seg);
+	build->shared = shared;
+	build->source.share = &shared->share;
+	gpusort_command_workers_launch(workers);
 }
 
 /* Ends the sort, and gives back what was shared; workers have ended. */
@@ -150,11 +92,7 @@ end_sort(Leader *leader)
 {
 	gpusort_sort_set_end(&leader->build.set);
 	gpusort_parallel_sort_detach(leader->build.parallel);
-	if (leader->workers == NULL)
-		return;
-	DestroyParallelContext(leader->workers);
-	leader->workers = NULL;
-	ExitParallelMode();
+	gpusort_command_workers_end(&leader->workers);
 }
 
 /*
@@ -168,14 +106,14 @@ sort_rows(Leader *leader, GpuSortFailure *failure)
 	const GpuSortParticipant own = {
 		.set = &build->set,
 		.claims = &build->shared->claims,
-		.processes = processes(leader)};
+		.processes = gpusort_command_workers_processes(&leader->workers)};
 
 	gpusort_participant_ingest(&own);
 	gpusort_build_note_figures(build);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_PERFORMSORT_1);
 	if (gpusort_participant_await_ranges(&own))
 		return true;
-	finish_workers(leader);
+	gpusort_command_workers_finish(&leader->workers);
 	*failure = own.claims->failure;
 	/* A worker can have had rows in order sooner than the leader, written pages, and lost the rows then. */
 	if (RelationGetNumberOfBlocks(build->index) > 0)
@@ -190,7 +128,7 @@ sum_up(const Leader *leader)
 	const GpuSortBuild *build = &leader->build;
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
 
-	for (int i = 0; i < processes(leader); i++)
+	for (int i = 0; i < gpusort_command_workers_processes(&leader->workers); i++)
 	{
 		const GpuSortBuildFigures *figures = &build->shared->figures[i];
 
@@ -211,7 +149,7 @@ load_rows(Leader *leader, uint32 ranges)
 	uint64 loaded = 0;
 	char *row;
 
-	finish_workers(leader);
+	gpusort_command_workers_finish(&leader->workers);
 	if (ranges > 0)
 	{
 		if (!gpusort_sort_set_ask(&build->set, 0, &failure) ||
@@ -241,7 +179,7 @@ load_in_ranges(Leader *leader, uint32 ranges)
 		ereport(LOG,
 				(errmsg("gpusort: index \"%s\" is loaded in %u ranges", RelationGetRelationName(build->index), ranges)));
 	gpusort_load_ranges(build, GPUSORT_LEADER_PROCESS);
-	finish_workers(leader);
+	gpusort_command_workers_finish(&leader->workers);
 	if (claims->stop)
 		gpusort_sort_report_lost(true, &claims->failure);
 	gpusort_load_above(build);

@@ -106,16 +106,25 @@ attribute_width(Relation heap, const Form_pg_attribute attribute, AttrNumber col
 	return width > 0 ? width : UNKNOWN_WIDTH;
 }
 
-/* Estimates the rows and their width; a partial index may have fewer. */
-static void
-estimate(Relation heap, Relation index, const IndexInfo *info, GpuSortIndexOrder *order)
+/* Estimates the rows of a table; a partial index may have fewer. */
+double
+gpusort_index_estimate_rows(Relation heap)
 {
 	BlockNumber pages;
 	double all_visible;
+	double rows;
+
+	estimate_rel_size(heap, NULL, &pages, &rows, &all_visible);
+	return rows * Min((double) RelationGetNumberOfBlocks(heap) / Max(pages, 1), 1); /* new ones are thought to grow */
+}
+
+/* Estimates the rows and their width. */
+static void
+estimate(Relation heap, Relation index, const IndexInfo *info, GpuSortIndexOrder *order)
+{
 	const TupleDesc desc = RelationGetDescr(index);
 
-	estimate_rel_size(heap, NULL, &pages, &order->rows, &all_visible);
-	order->rows *= Min((double) RelationGetNumberOfBlocks(heap) / Max(pages, 1), 1); /* new ones are thought to grow */
+	order->rows = gpusort_index_estimate_rows(heap);
 	order->width = sizeof(IndexTupleData);
 	for (int i = 0; i < desc->natts; i++)
 		order->width += attribute_width(heap, TupleDescAttr(desc, i), info->ii_IndexAttrNumbers[i]);
@@ -188,15 +197,22 @@ is_legal(Relation heap, Relation index, const IndexInfo *info, const char **why_
 	return false;
 }
 
-/* Returns the ns that PostgreSQL's build takes for so many rows, beside the scan; processes: those that sort. */
-static double
-native_time(const GpuSortTime *time, double rows, double processes)
+/* Returns the ns that PostgreSQL's sort takes for so many rows, until one is out; processes: those that sort. */
+double
+gpusort_index_native_sort_time(const GpuSortTime *time, double rows, double processes)
 {
 	const double comparison = NATIVE_SORT_TIME * TIME(COMPARISON) * time->string_factor;
 	const double sort = comparison * log2(Max(rows / processes, 2)) * (time->in_order ? TIME(IN_ORDER) : 1);
 	const double merge = comparison * log2(processes);
 
-	return rows * (sort / processes + merge + TIME(SORT_EMIT_ROW) + TIME(LOAD_ROW));
+	return rows * (sort / processes + merge);
+}
+
+/* Returns the ns that PostgreSQL's build takes for so many rows, beside the scan; processes: those that sort. */
+static double
+native_time(const GpuSortTime *time, double rows, double processes)
+{
+	return gpusort_index_native_sort_time(time, rows, processes) + rows * (TIME(SORT_EMIT_ROW) + TIME(LOAD_ROW));
 }
 
 /* Returns the same for ours. */
@@ -218,26 +234,22 @@ is_faster(const GpuSortTime *time, double rows, int workers)
 }
 
 /*
- * Returns true if gpusort is to build the index, and fills in *order; else why not, as the rest of a sentence.  May
- * start the service.
+ * Returns true if the service may sort rows by an order that gpusort_index_order has found; *time becomes what
+ * that takes.  Else why not, as the rest of a sentence.  May start the service.
  */
 bool
-gpusort_index_is_chosen(Relation heap, Relation index, const IndexInfo *info, GpuSortIndexOrder *order,
-						const char **why_not)
+gpusort_index_is_sortable(Relation heap, Relation index, const IndexInfo *info, const GpuSortIndexOrder *order,
+						  GpuSortTime *time, const char **why_not)
 {
-	GpuSortCandidate candidate = {.processes = 1, .tell = gpusort_log_decisions};
+	GpuSortCandidate candidate = {
+		.rows = order->rows,
+		.width = order->width,
+		.processes = 1,
+		.tell = gpusort_log_decisions};
 	GpuSortAdmission admission;
-	GpuSortTime time;
 	List *rtable;
-	Sort *sort;
+	Sort *sort = make_sort(heap, index, info, order, &rtable);
 
-	*why_not = "";
-	if (!is_legal(heap, index, info, why_not) || !gpusort_index_order(index, order, why_not))
-		return false;
-	estimate(heap, index, info, order);
-	sort = make_sort(heap, index, info, order, &rtable);
-	candidate.rows = order->rows;
-	candidate.width = order->width;
 	candidate.sort = sort;
 	admission = gpusort_admit(&candidate);
 	if (admission.encodable == 0)
@@ -245,10 +257,27 @@ gpusort_index_is_chosen(Relation heap, Relation index, const IndexInfo *info, Gp
 		*why_not = admission.why_not;
 		return false;
 	}
-	if (gpusort_force)
-		return true;
-	time = gpusort_node_sort_time(rtable, sort, order->rows, &admission);
-	if (is_faster(&time, order->rows, info->ii_ParallelWorkers))
+	*time = gpusort_node_sort_time(rtable, sort, order->rows, &admission);
+	return true;
+}
+
+/*
+ * Returns true if gpusort is to build the index, and fills in *order; else why not, as the rest of a sentence.  May
+ * start the service.
+ */
+bool
+gpusort_index_is_chosen(Relation heap, Relation index, const IndexInfo *info, GpuSortIndexOrder *order,
+						const char **why_not)
+{
+	GpuSortTime time;
+
+	*why_not = "";
+	if (!is_legal(heap, index, info, why_not) || !gpusort_index_order(index, order, why_not))
+		return false;
+	estimate(heap, index, info, order);
+	if (!gpusort_index_is_sortable(heap, index, info, order, &time, why_not))
+		return false;
+	if (gpusort_force || is_faster(&time, order->rows, info->ii_ParallelWorkers))
 		return true;
 	*why_not = "gpusort would save too little";
 	return false;

@@ -14,12 +14,9 @@
 #include "access/parallel.h"
 #include "access/table.h"
 #include "catalog/index.h"
-#include "executor/instrument.h"
 #include "index/load_ranges.h"
+#include "parallel/command_workers.h"
 #include "parallel/participants.h"
-#include "pgstat.h"
-#include "storage/shm_toc.h"
-#include "tcop/tcopprot.h"
 #include "utils/rel.h"
 
 extern PGDLLEXPORT void gpusort_index_worker(dsm_segment *segment, shm_toc *toc);
@@ -76,34 +73,31 @@ run_worker(GpuSortBuild *build)
 void
 gpusort_index_worker(dsm_segment *segment, shm_toc *toc)
 {
-	GpuSortBuildShared *shared = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_SHARED, false);
-	WalUsage *wal = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_WAL, false);
-	BufferUsage *buffers = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_BUFFER, false);
-	/* the leader's */
-	const LOCKMODE heap_lock = shared->concurrent ? ShareUpdateExclusiveLock : ShareLock;
-	const LOCKMODE index_lock = shared->concurrent ? RowExclusiveLock : AccessExclusiveLock;
+	const GpuSortCommandWorker worker = gpusort_command_worker_begin(toc);
+	GpuSortBuildShared *shared = worker.shared;
 	GpuSortBuild build = {.shared = shared};
+	LOCKMODE heap_lock;
+	LOCKMODE index_lock;
 	const char *why_not;
 
-	if (!gpusort_claims_are_ours(&shared->claims))
+	if (shared == NULL)
 		return;
-	debug_query_string = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_QUERY, true);
-	pgstat_report_activity(STATE_RUNNING, debug_query_string);
-
+	/* the leader's */
+	heap_lock = shared->concurrent ? ShareUpdateExclusiveLock : ShareLock;
+	index_lock = shared->concurrent ? RowExclusiveLock : AccessExclusiveLock;
 	build.heap = table_open(shared->heap, heap_lock);
 	build.index = index_open(shared->index, index_lock);
 	build.info = BuildIndexInfo(build.index);
 	build.info->ii_Unique = shared->unique;
 	build.info->ii_Concurrent = shared->concurrent;
 	SharedFileSetAttach(&shared->files, segment);
-	InstrStartParallelQuery();
 	if (gpusort_index_order(build.index, &build.order, &why_not))
 	{
 		gpusort_build_create_sort(&build, false);
-		gpusort_parallel_sort_attach(build.parallel, shm_toc_lookup(toc, GPUSORT_BUILD_KEY_SORT, false));
+		gpusort_command_worker_attach(&worker, build.parallel);
 		run_worker(&build);
 	}
-	InstrEndParallelQuery(&buffers[ParallelWorkerNumber], &wal[ParallelWorkerNumber]);
+	gpusort_command_worker_end(&worker);
 	index_close(build.index, index_lock);
 	table_close(build.heap, heap_lock);
 }

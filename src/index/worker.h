@@ -62,13 +62,6 @@ typedef struct GpuSortBuild
 	GpuSortSortSet set;
 } GpuSortBuild;
 
-/* Places in the table of contents of what is shared. */
-#define GPUSORT_BUILD_KEY_SHARED UINT64CONST(1)
-#define GPUSORT_BUILD_KEY_SORT   UINT64CONST(2)
-#define GPUSORT_BUILD_KEY_QUERY  UINT64CONST(3)
-#define GPUSORT_BUILD_KEY_WAL    UINT64CONST(4)
-#define GPUSORT_BUILD_KEY_BUFFER UINT64CONST(5)
-
 extern void gpusort_build_create_sort(GpuSortBuild *build, bool progress);
 extern void gpusort_build_note_figures(GpuSortBuild *build);
 

@@ -8,6 +8,8 @@
  * them.  A range ends on a page that is not full.  Nobody else may see the table, nor insert into it: its pages never
  * were in buffers.
  *
+ * A table that is rewritten takes whole tuples, which keep their transactions.
+ *
  * The transaction's id must have been assigned, and the command's number used, before workers start.
  *
  * Values that belong into the TOAST table go there by PostgreSQL's own functions, row by row: processes may insert into
@@ -18,8 +20,8 @@
  * TOAST table.
  *
  * Legal order of calls.  The leader: init, before workers start.  Each process: open, and for each range that it claims
- * begin, put for each row, end; then close.  Errors are raised, and the abort of the transaction removes the file.
- * When all are stopped, ranges that have not been written are dropped.
+ * begin, put or put_tuple for each row, end; then close.  Errors are raised, and the abort of the transaction removes
+ * the file.  When all are stopped, ranges that have not been written are dropped.
  *
  *-------------------------------------------------------------------------
  */
@@ -100,12 +102,15 @@ complete_pages(Page *pages, int count, BlockNumber first, bool last)
 GpuSortHeapPages *
 gpusort_heap_pages_open(GpuSortNewTableShared *shared, const volatile bool *stop)
 {
-	const Size bytes = Min(Max((Size) work_mem * 1024, BYTES_IN_MEMORY_MIN), BYTES_IN_MEMORY_MAX);
+	const Size memory = shared->table.memory > 0 ? shared->table.memory : (Size) work_mem * 1024;
+	const Size bytes = Min(Max(memory, BYTES_IN_MEMORY_MIN), BYTES_IN_MEMORY_MAX);
 	GpuSortHeapPages *own = palloc0(sizeof(GpuSortHeapPages));
 
 	own->shared = shared;
 	own->stop = stop;
 	own->table = table_open(shared->table.table, RowExclusiveLock);
+	if (OidIsValid(shared->table.toast_ids))
+		own->table->rd_toastoid = shared->table.toast_ids; /* which no worker learns from the leader's entry */
 	own->pages = gpusort_range_pages_create(own->table, &shared->places, bytes / BLCKSZ, stop, complete_pages);
 	own->row_context = AllocSetContextCreate(CurrentMemoryContext, "GpuSort row of a new table", ALLOCSET_DEFAULT_SIZES);
 	own->reserve = RelationGetTargetPageFreeSpace(own->table, HEAP_DEFAULT_FILLFACTOR);
@@ -129,7 +134,7 @@ add_page(GpuSortHeapPages *own)
 	own->page = gpusort_range_pages_add(own->pages);
 	own->count++;
 	PageInit(own->page, BLCKSZ, 0);
-	if (!(own->infomask & HEAP_XMIN_COMMITTED))
+	if (!own->shared->table.rewritten && !(own->infomask & HEAP_XMIN_COMMITTED))
 		PAGE_SET_PRUNABLE(own->page, own->shared->table.xid);
 }
 
@@ -148,21 +153,28 @@ find_room(GpuSortHeapPages *own, Size length)
 	return (HeapTupleHeader) (own->page + ((PageHeader) own->page)->pd_upper - bytes);
 }
 
-/* Adds to the page the tuple in the room that was found for it, whose header but for transactions is there. */
+/* Adds to the page the tuple that is in the room that was found for it. */
 static void
-add_tuple(GpuSortHeapPages *own, HeapTupleHeader tuple, Size length)
+add_line(GpuSortHeapPages *own, Size length)
 {
 	PageHeader page = (PageHeader) own->page;
 	const OffsetNumber offset = PageGetMaxOffsetNumber(own->page) + 1;
 
+	page->pd_lower += sizeof(ItemIdData);
+	page->pd_upper -= MAXALIGN(length);
+	ItemIdSetNormal(PageGetItemId(own->page, offset), page->pd_upper, length);
+}
+
+/* The same for a row that this transaction inserts, whose header has all else. */
+static void
+add_tuple(GpuSortHeapPages *own, HeapTupleHeader tuple, Size length)
+{
 	tuple->t_infomask = (tuple->t_infomask & ~HEAP_XACT_MASK) | own->infomask;
 	tuple->t_infomask2 &= ~HEAP2_XACT_MASK;
 	HeapTupleHeaderSetXmin(tuple, own->shared->table.xid);
 	HeapTupleHeaderSetCmin(tuple, own->shared->table.cid);
 	HeapTupleHeaderSetXmax(tuple, InvalidTransactionId);
-	page->pd_lower += sizeof(ItemIdData);
-	page->pd_upper -= MAXALIGN(length);
-	ItemIdSetNormal(PageGetItemId(own->page, offset), page->pd_upper, length);
+	add_line(own, length);
 }
 
 static void
@@ -351,6 +363,35 @@ gpusort_heap_pages_put(GpuSortHeapPages *own, TupleTableSlot *slot)
 
 	if (unlikely(tuple != NULL ? !put_minimal(own, tuple) : !put_values(own, slot)))
 		put_long(own, slot);
+}
+
+/* Puts a whole tuple some of whose values are, or are to be, in the TOAST table; out of line. */
+static pg_noinline void
+put_long_tuple(GpuSortHeapPages *own, HeapTupleHeader tuple, Size length)
+{
+	MemoryContext caller = MemoryContextSwitchTo(own->row_context);
+	HeapTupleData old = {.t_len = length, .t_tableOid = RelationGetRelid(own->table), .t_data = tuple};
+	HeapTuple toasted;
+
+	ItemPointerSetInvalid(&old.t_self);
+	toasted = toast(own, &old);
+	memcpy(find_room(own, toasted->t_len), toasted->t_data, toasted->t_len);
+	add_line(own, toasted->t_len);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(own->row_context);
+}
+
+/* Puts the next row of the range of a table that is rewritten, as a tuple, which is copied. */
+void
+gpusort_heap_pages_put_tuple(GpuSortHeapPages *own, HeapTupleHeader tuple, Size length)
+{
+	if (unlikely(length > TOAST_TUPLE_THRESHOLD || (tuple->t_infomask & HEAP_HASEXTERNAL) != 0))
+		put_long_tuple(own, tuple, length);
+	else
+	{
+		memcpy(find_room(own, length), tuple, length);
+		add_line(own, length);
+	}
 }
 
 /* Ends the current range, all of whose rows have come: writes its pages. */

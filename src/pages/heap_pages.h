@@ -13,13 +13,16 @@
 #include "executor/tuptable.h"
 #include "pages/range_pages.h"
 
-/* A table to be filled, which must be empty, and how: as its leader's transaction inserts rows. */
+/* A table to be filled, which must be empty, and how: as its leader's transaction inserts rows, or as they are. */
 typedef struct GpuSortNewTable
 {
 	Oid table;
 	TransactionId xid;
 	CommandId cid;
-	int options; /* of table_tuple_insert */
+	int options;    /* of table_tuple_insert */
+	bool rewritten; /* tuples keep what tells of transactions, and come by put_tuple alone */
+	Size memory;    /* a process may keep so many bytes of pages; 0: work_mem */
+	Oid toast_ids;  /* values out of this TOAST table keep their numbers in the new one; InvalidOid: none do */
 } GpuSortNewTable;
 
 /* In shared memory; for heap_pages.c alone. */
@@ -39,6 +42,7 @@ extern bool gpusort_new_table_is_begun(const GpuSortNewTableShared *shared);
 extern GpuSortHeapPages *gpusort_heap_pages_open(GpuSortNewTableShared *shared, const volatile bool *stop);
 extern void gpusort_heap_pages_begin(GpuSortHeapPages *own, uint32 range);
 extern void gpusort_heap_pages_put(GpuSortHeapPages *own, TupleTableSlot *slot);
+extern void gpusort_heap_pages_put_tuple(GpuSortHeapPages *own, HeapTupleHeader tuple, Size length);
 extern void gpusort_heap_pages_end(GpuSortHeapPages *own);
 extern uint64 gpusort_heap_pages_close(GpuSortHeapPages *own);
 

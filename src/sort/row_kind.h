@@ -14,6 +14,7 @@
  *	  kind		   file			a row in a chunk							GpuSortRow.tuple			shown as
  *	  heap rows	   heap_rows.c	MinimalTuple, or two (rowform.c)		a heap tuple's end		TupleTableSlot
  *	  index tuples	   index_rows.c	IndexTuple and whether it is dead		the same				the same
+ *	  table tuples	   table_rows.c	whole heap tuple						the same				the same
  *	  single datums	   datum_rows.c	value									none: values[0]			GpuSortDatum
  *
  * To add a kind: a file with its methods, its put_rows made by put_rows.h; nothing else asks which kind it is.

@@ -21,6 +21,11 @@ static const Constant constants[] = {
 	/* costs.csv */
 	[GPUSORT_TIME_SETUP] = {235e3, 363e3},
 	[GPUSORT_TIME_FIRST_USE] = {940e3, 484e3},
+	/* cluster.csv */
+	[GPUSORT_TIME_REWRITE_ROW] = {350},
+	[GPUSORT_TIME_REWRITE_BY_INDEX] = {50},
+	[GPUSORT_TIME_REWRITE_SORTED_ROW] = {150},
+
 	/* grid.csv */
 	[GPUSORT_TIME_INGEST_ROW] = {44, 33},
 	[GPUSORT_TIME_ORDER_ROW] = {13, 2.3},

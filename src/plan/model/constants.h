@@ -87,6 +87,11 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_LOAD_ROW,        /* by PostgreSQL: put on its page, and that written */
 	GPUSORT_TIME_LOAD_SORTED_ROW, /* the same of tuples that lie in order */
 
+	/* tables that are clustered */
+	GPUSORT_TIME_REWRITE_ROW,        /* by PostgreSQL: read, formed anew, and written, in one process */
+	GPUSORT_TIME_REWRITE_BY_INDEX,   /* the same by an index, in its order: more than that */
+	GPUSORT_TIME_REWRITE_SORTED_ROW, /* by ours: the same, beside the sort */
+
 	/* what is to be gained, for small inputs are where the model fails: by a sort for a sort, by another place */
 	GPUSORT_TIME_SORT_GAIN,
 	GPUSORT_TIME_GAIN,
