@@ -315,7 +315,7 @@ sub indexes_right
 				JOIN pg_class t ON t.oid = indrelid JOIN pg_am a ON a.oid = c.relam
 				WHERE amname = 'btree' AND indisvalid AND c.relkind = 'i' AND c.relnamespace = 'public'::regnamespace
 					AND t.relam = (SELECT oid FROM pg_am WHERE amname = 'heap')});
-		is($err, '', "$name: btrees of $where are right");
+		ok($err eq '' && $count > 5, "$name: $count btrees of $where are right") or diag $err;
 	}
 	return;
 }
@@ -331,7 +331,7 @@ $main->safe_psql('postgres', 'REINDEX TABLE t');
 cmp_ok($node{$_}->safe_psql('postgres', 'SELECT index_builds FROM gpusort_stats'), '>', $builds{$_} + 10,
 	"gpusort builds indexes of shards in $_") for 'one', 'two';
 indexes_right('built');
-like($main->psql('postgres', 'CREATE UNIQUE INDEX t_f ON t (g, f)') ? 'refused' : 'built', qr/refused/,
+like(($main->psql('postgres', 'CREATE UNIQUE INDEX t_f ON t (g, f)'))[2], qr/could not create unique index/,
 	'rows that are there twice are found');
 
 # --- shards that move -------------------------------------------------------------------------------
@@ -346,13 +346,13 @@ $main->safe_psql('postgres', sprintf q{SELECT citus_set_node_property('%s', %d, 
 	SELECT rebalance_table_shards(shard_transfer_mode => 'block_writes')}, $node{one}->host, $node{one}->port);
 all_right('rebalanced');
 indexes_right('rebalanced');
-my ($status, undef, $err) = $main->psql('postgres', sprintf q{
+my (undef, undef, $err) = $main->psql('postgres', sprintf q{
 	SELECT citus_move_shard_placement(shardid, nodename, nodeport, other.host, other.port, 'force_logical')
 		FROM (SELECT * FROM citus_shards WHERE table_name = 't'::regclass ORDER BY shardid LIMIT 1) s,
 			(VALUES ('%s', %d), ('%s', %d)) other (host, port) WHERE other.host <> nodename},
 	map { ($node{$_}->host, $node{$_}->port) } 'one', 'two');
 is($err, '', 'a shard is moved by logical replication');
-($status, undef, $err) = $main->psql('postgres', q{
+(undef, undef, $err) = $main->psql('postgres', q{
 	SELECT citus_split_shard_by_split_points(shardid, ARRAY[((shardminvalue::int8 + shardmaxvalue::int8) / 2)::text],
 		ARRAY[n, n], 'block_writes') FROM pg_dist_shard JOIN pg_dist_placement USING (shardid),
 			LATERAL (SELECT nodeid::int n FROM pg_dist_node WHERE pg_dist_node.groupid = pg_dist_placement.groupid) q
