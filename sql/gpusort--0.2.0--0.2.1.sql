@@ -164,8 +164,8 @@ distrusted AS (
 hooked AS (
     SELECT string_agg(library, ', ' ORDER BY library) AS names,
            string_agg(library, ', ' ORDER BY library) FILTER (WHERE library <> ALL (ARRAY[
-           'auto_explain', 'hypopg', 'pg_plan_advice', 'pg_qualstats', 'pg_stat_kcache', 'pg_stat_statements',
-           'pgaudit'])) AS untested
+           'auto_explain', 'citus', 'citus_columnar', 'hypopg', 'pg_plan_advice', 'pg_qualstats', 'pg_stat_kcache',
+           'pg_stat_statements', 'pgaudit'])) AS untested
     FROM environment, unnest(hooks) library)
 SELECT f.severity, f.subject, f.found, f.expected, CASE WHEN f.severity <> 'ok' THEN f.action END
 FROM environment e, extension x, setting s, wanted w, unanalyzed u, changed c, distrusted d, hooked h,
