@@ -14,6 +14,7 @@
  *
  *	and end at any time, after which begin is legal again.  begin_native in the place of begin has PostgreSQL sort.
  *	is_empty, before begin, looks for the first row; there need be no sort after it.
+ *	Where few of the rows are wanted (bound), the process finds them by itself, and no service is asked (top_rows.h).
  *	What goes wrong on the way is the sort's own to see to: when the service is full, or lost before a row was read,
  *	PostgreSQL sorts, and nobody has to know (fallback.c).
  *
@@ -72,6 +73,7 @@
 #include "sort/reader.h"
 #include "sort/row_kind.h"
 #include "sort/ties.h"
+#include "sort/top_rows.h"
 #include "sort/writer.h"
 #include "utils/tuplesort.h"
 
@@ -81,6 +83,7 @@ typedef enum GpuSortStage
 	GPUSORT_STAGE_INPUT,   /* in the source, and some in the service or in PostgreSQL's sort */
 	GPUSORT_STAGE_SERVICE, /* in the service, in order */
 	GPUSORT_STAGE_NATIVE,  /* in PostgreSQL's own sort, in order */
+	GPUSORT_STAGE_TOP,     /* in top, in order */
 	GPUSORT_STAGE_LOST,    /* nowhere any more; only where lost is set */
 } GpuSortStage;
 
@@ -121,6 +124,7 @@ typedef struct GpuSortState
 	uint32 estimated_width; /* bytes of a row's data */
 	bool may_reread;        /* rows are asked for again, or backwards, or marked in PostgreSQL's sort */
 	uint64 bound;           /* only so many rows are wanted; 0: all */
+	bool with_ties;         /* and those that are equal to the last of them */
 	uint64 offset;          /* so many of them need not be given out; before perform, and before rewind */
 	bool stays;             /* what is made of the rows stays on disk: they are verified, whatever the settings say */
 
@@ -143,6 +147,8 @@ typedef struct GpuSortState
 	bool range_ended; /* no row is left of the current range */
 	GpuSortServiceSort service;
 	Tuplesortstate *native; /* PostgreSQL's own sort; NULL: none */
+	bool finds_top;         /* top has the rows, or gets them */
+	GpuSortTopRows *top;    /* made once; NULL: not yet */
 
 	/* of the last sort */
 	GpuSortFailure reason; /* why PostgreSQL sorted, or rows are lost; reason NONE: neither */
@@ -155,6 +161,9 @@ typedef struct GpuSortState
 extern GpuSortState *gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *columns,
 										 int ncolumns);
 extern bool gpusort_sort_is_empty(GpuSortState *sort);
+extern bool gpusort_sort_wants_top(const GpuSortState *sort);
+extern bool gpusort_sort_find_top(GpuSortState *sort);
+extern bool gpusort_sort_admits(const GpuSortState *sort, Datum value, bool isnull);
 extern void gpusort_sort_begin(GpuSortState *sort);
 extern void gpusort_sort_begin_native(GpuSortState *sort, const GpuSortFailure *reason);
 extern void gpusort_sort_put(GpuSortState *sort);
@@ -172,6 +181,22 @@ extern void gpusort_sort_complete(GpuSortState *sort, bool good, const GpuSortFa
 
 /* For a parallel sort: the rows of the next range that reader was asked for */
 extern bool gpusort_sort_begin_range(GpuSortState *sort, GpuSortFailure *failure);
+
+/* Returns how many rows are wanted of whoever finds rows by their number alone; 0: all. */
+static inline uint64
+gpusort_sort_bound(const GpuSortState *sort)
+{
+	return sort->with_ties ? 0 : sort->bound;
+}
+
+/* In stage TOP: shows the next row, or going backwards the one before; NULL if there is none. */
+static inline void *
+gpusort_sort_next_top(GpuSortState *sort, bool forward)
+{
+	char *row = gpusort_top_rows_next(sort->top, forward);
+
+	return row == NULL ? NULL : sort->rows->kind->show(sort->rows, row);
+}
 
 /* Of a run that needs a tie-break and was not given out whole (in_ties): shows the next row; NULL after the last. */
 static inline void *
@@ -192,8 +217,9 @@ gpusort_sort_next_native(GpuSortState *sort, bool forward)
 
 /*
  * Returns the next row, as its kind shows it, valid until the next call; NULL after the last, where rows are read by
- * ranges after the last of the current range, and when they are lost (stage LOST).  Only PostgreSQL's sort goes
- * backwards.  Errors: rows are lost, and one was given out; those of comparators and of temporary files.
+ * ranges after the last of the current range, and when they are lost (stage LOST).  Only PostgreSQL's sort and the
+ * first rows alone go backwards.  Errors: rows are lost, and one was given out; those of comparators and of temporary
+ * files.
  */
 static inline void *
 gpusort_sort_next(GpuSortState *sort, bool forward)
