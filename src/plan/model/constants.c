@@ -103,6 +103,7 @@ static const Constant constants[] = {
 
 	/* 2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv */
 	[GPUSORT_TIME_SORT_GAIN] = {300e3},
+	[GPUSORT_TIME_TOP_GAIN] = {30e3},
 	[GPUSORT_TIME_GAIN] = {3e6},
 	[GPUSORT_TIME_COST] = {2000},
 };

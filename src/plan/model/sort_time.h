@@ -26,6 +26,7 @@ typedef struct GpuSortTime
 	double compare; /* of rows that the keys do not tell apart, the reader's */
 	double ties;    /* of that: of different strings that are alike in the first level of a collation */
 
+	uint32 width;  /* of a row, bytes of its data */
 	bool verified; /* all rows are read, to be verified, before the first is emitted */
 	bool by_page;  /* rows come by the page of a table, and the scan gives none out */
 
@@ -34,16 +35,25 @@ typedef struct GpuSortTime
 	bool in_order;        /* its rows are in order already */
 } GpuSortTime;
 
+/* What takes the place of what: that much is to be gained at least. */
+typedef enum GpuSortGain
+{
+	GPUSORT_GAIN_MORE, /* something that does more than sort */
+	GPUSORT_GAIN_SORT, /* a sort, of a sort's place */
+	GPUSORT_GAIN_TOP,  /* likewise, where a process finds the first rows by itself */
+} GpuSortGain;
+
 extern GpuSortTime gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys,
 										  const GpuSortAdmission *admission);
 extern GpuSortTime gpusort_node_sort_time(List *rtable, const Sort *sort, double rows,
 										  const GpuSortAdmission *admission);
-extern GpuSortTime gpusort_sort_time_of_first(GpuSortTime time, double rows, double first);
+extern bool gpusort_sort_finds_top(const GpuSortTime *time, double rows, double first);
+extern GpuSortTime gpusort_sort_time_of_first(GpuSortTime time, double rows, double first, bool bounded);
 extern double gpusort_native_sort_time(double rows, int width, double first, double string_factor, bool in_order);
 extern double gpusort_string_factor(const PathKey *key);
 extern bool gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key);
 extern double gpusort_ranges_time(void);
-extern double gpusort_least_gain(bool sort);
-extern bool gpusort_saves_enough(double time, double own, double native, bool sort);
+extern double gpusort_least_gain(GpuSortGain gain);
+extern bool gpusort_saves_enough(double time, double own, double native, GpuSortGain gain);
 
 #endif /* GPUSORT_SORT_TIME_H */
