@@ -85,7 +85,7 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 		bool known;
 
 		first = gpusort_limit_rows(place->limit->limitCount, place->limit->limitOffset, rows, &known);
-		bounded = place->processes == 1; /* workers are not told */
+		bounded = known && place->processes == 1; /* workers are not told */
 	}
 	time = gpusort_node_sort_time(place->finish->stmt->rtable, sort, rows, &admission);
 	if (bounded && gpusort_sort_finds_top(&time, rows, first))

@@ -569,18 +569,21 @@ input_in_plan(const Estimate *estimate, const GpuSortPath *path, bool *gathered)
 }
 
 /*
- * Returns true if it is a LIMIT that asks for a path's first rows, of its query or of one around it, and no cursor: the
- * sort is told when it runs.
+ * Returns true if it is a LIMIT of so many rows that asks for a path's first rows, of its query or of one around it:
+ * the sort is told when it runs.  A cursor tells nobody, and where the number is not known yet it may be a large one.
  */
 static bool
 is_bounded(const PlannerInfo *root)
 {
-	for (; root != NULL; root = root->parent_root)
+	const Query *query = root->parse;
+
+	while (query->limitCount == NULL && root->parent_root != NULL)
 	{
-		if (root->parse->limitCount != NULL)
-			return true;
+		root = root->parent_root;
+		query = root->parse;
 	}
-	return false;
+	return query->limitCount != NULL && IsA(query->limitCount, Const) &&
+		(query->limitOffset == NULL || IsA(query->limitOffset, Const));
 }
 
 /*
