@@ -5,10 +5,13 @@
  *
  * PostgreSQL tells its own sorts by ExecSetTupleBound, which does not know of custom nodes.
  * So once the executor has started, each Limit is followed down, through nodes that emit
- * as many rows as they read, and a GpuSort found there is shown the Limit (executor.c).
- * It looks at it when it sorts, and drops rows that are not among so many
- * while it takes them in (sort/cutoff.c): a Limit knows its counts before
+ * as many rows as they read, and the GpuSorts found there are shown the Limit (executor.c).
+ * It looks at it when it sorts, and keeps no others than these (sort/top_rows.c), or drops rows that are not among so
+ * many while it takes them in (sort/cutoff.c): a Limit knows its counts before
  * it asks for a row, and before it makes the nodes below it start again.
+ *
+ * WITH TIES asks for rows that equal the last one in the columns that the Limit compares, too.  Rows that are equal in
+ * the columns of the sort are, if the Limit is right above it and these are among those.
  *
  * A Limit right above need not be given the rows before its OFFSET, which it drops: it counts them,
  * and goes on where it is told that it has counted to.
@@ -19,27 +22,67 @@
 
 #include "common/int.h"
 
-/* Returns the node whose rows a Limit counts; NULL if there is none. */
-PlanState *
-gpusort_bound_node(LimitState *limit)
+/*
+ * Finds the children of a node of which no more rows are wanted than of the node itself, from the first one on; returns
+ * how many there are.
+ */
+int
+gpusort_bound_children(PlanState *ps, PlanState ***children)
 {
-	PlanState *ps = outerPlanState(limit);
-
-	while (ps != NULL && ps->qual == NULL && (IsA(ps, ResultState) || IsA(ps, SubqueryScanState)))
-		ps = IsA(ps, ResultState) ? outerPlanState(ps) : ((SubqueryScanState *) ps)->subplan;
-	return ps;
+	if (ps->qual != NULL)
+		return 0;
+	switch (nodeTag(ps))
+	{
+		case T_ResultState:
+			*children = &outerPlanState(ps);
+			return outerPlanState(ps) != NULL;
+		case T_SubqueryScanState:
+			*children = &((SubqueryScanState *) ps)->subplan;
+			return 1;
+		case T_AppendState:
+			*children = ((AppendState *) ps)->appendplans;
+			return ((AppendState *) ps)->as_nplans;
+		case T_MergeAppendState:
+			*children = ((MergeAppendState *) ps)->mergeplans;
+			return ((MergeAppendState *) ps)->ms_nplans;
+		default:
+			return 0;
+	}
 }
 
 /*
- * Returns how many rows a Limit will ask for at most, from the first one on; 0 if limit is NULL, or there is no
- * telling.
+ * Returns true if a Limit WITH TIES wants of the node's rows, sorted by these columns, no others beyond its count than
+ * those that equal the last of them in these.
+ */
+bool
+gpusort_bound_has_ties(const LimitState *limit, const PlanState *node, const GpuSortColumn *columns, int ncolumns)
+{
+	const Limit *plan = limit == NULL ? NULL : (const Limit *) limit->ps.plan;
+
+	if (plan == NULL || limit->limitOption != LIMIT_OPTION_WITH_TIES || outerPlanState(limit) != node)
+		return false;
+	for (int i = 0; i < ncolumns; i++)
+	{
+		bool found = false;
+
+		for (int j = 0; j < plan->uniqNumCols; j++)
+			found |= plan->uniqColIdx[j] == columns[i].attno;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Returns how many rows a Limit will ask for at most, from the first one on, but for ties, if the sort knows these; 0
+ * if limit is NULL, or there is no telling.
  */
 uint64
-gpusort_bound_rows(const LimitState *limit)
+gpusort_bound_rows(const LimitState *limit, bool with_ties)
 {
 	int64 rows;
 
-	if (limit == NULL || limit->noCount || limit->limitOption != LIMIT_OPTION_COUNT ||
+	if (limit == NULL || limit->noCount || (limit->limitOption != LIMIT_OPTION_COUNT && !with_ties) ||
 		pg_add_s64_overflow(limit->count, limit->offset, &rows))
 		return 0;
 	return Max(rows, 1);

@@ -10,10 +10,13 @@
 
 #include "compat.h"
 
+#include "keys/keys.h"
 #include "nodes/execnodes.h"
 
-extern PlanState *gpusort_bound_node(LimitState *limit);
-extern uint64 gpusort_bound_rows(const LimitState *limit);
+extern int gpusort_bound_children(PlanState *ps, PlanState ***children);
+extern bool gpusort_bound_has_ties(const LimitState *limit, const PlanState *node, const GpuSortColumn *columns,
+								   int ncolumns);
+extern uint64 gpusort_bound_rows(const LimitState *limit, bool with_ties);
 extern uint64 gpusort_bound_offset(const LimitState *limit, const PlanState *node);
 extern void gpusort_bound_pass(LimitState *limit, uint64 rows);
 

@@ -123,7 +123,7 @@ end_gpusort(CustomScanState *node)
 static bool
 bound_suffices(const GpuSortScanState *state)
 {
-	uint64 wanted = gpusort_bound_rows(state->limit);
+	uint64 wanted = gpusort_bound_rows(state->limit, state->sort->with_ties);
 
 	return state->sort->bound == 0 || (wanted > 0 && wanted <= state->sort->bound);
 }
@@ -297,6 +297,20 @@ is_used(const GpuSortScanState *state, GpuSortUseKind kind)
 	return state != NULL && state->info.use.kind == kind;
 }
 
+/* Shows a Limit the GpuSorts below it of which it wants first rows alone. */
+static void
+show_limit(LimitState *limit, PlanState *ps)
+{
+	GpuSortScanState *state = state_of(ps);
+	PlanState **children;
+	int count = gpusort_bound_children(ps, &children);
+
+	if (state != NULL)
+		state->limit = limit;
+	for (int i = 0; i < count; i++)
+		show_limit(limit, children[i]);
+}
+
 /* Shows nodes that may be above a GpuSort to it, and to a GpuSortOutput the Gather above it, which is arg. */
 static bool
 visit(PlanState *ps, void *arg)
@@ -307,8 +321,8 @@ visit(PlanState *ps, void *arg)
 		gpusort_running_begin((WindowAggState *) ps, state);
 	else if (IsA(ps, AggState) && is_used(state = state_of(outerPlanState(ps)), GPUSORT_USE_NUMBERS))
 		gpusort_percentiles_begin((AggState *) ps, state);
-	else if (IsA(ps, LimitState) && (state = state_of(gpusort_bound_node((LimitState *) ps))) != NULL)
-		state->limit = (LimitState *) ps;
+	else if (IsA(ps, LimitState))
+		show_limit((LimitState *) ps, outerPlanState(ps));
 	else if (IsA(ps, MergeJoinState))
 		consider_join((MergeJoinState *) ps);
 	if (IsA(ps, GatherState) || IsA(ps, GatherMergeState))

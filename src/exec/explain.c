@@ -184,6 +184,16 @@ show_removed(const GpuSortState *sort, ExplainState *es)
 		ExplainPropertyUInteger("Rows Removed Before Sort", NULL, figures->dropped, es);
 }
 
+/* Shows what became of rows of which the first alone were kept, in this process. */
+static void
+show_top(const GpuSortState *sort, ExplainState *es)
+{
+	ExplainPropertyText("Sort Method", "first rows", es);
+	ExplainPropertyInteger("Rows", NULL, sort->figures.outcome.rows, es);
+	show_removed(sort, es);
+	ExplainPropertyUInteger("Memory", "kB", (gpusort_top_rows_bytes(sort->top) + 1023) / 1024, es);
+}
+
 /* Returns true if the service took no part in a parallel sort, which another process may have done alone. */
 static bool
 is_refused(const GpuSortScanState *state)
@@ -219,6 +229,11 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (!es->analyze || is_untold(state))
 		return;
 
+	if (sort->stage == GPUSORT_STAGE_TOP)
+	{
+		show_top(sort, es);
+		return;
+	}
 	if (sort->stage == GPUSORT_STAGE_NATIVE || is_refused(state))
 	{
 		const GpuSortFailure *reason = is_refused(state) ? gpusort_parallel_sort_refusal(state->parallel) : &sort->reason;

@@ -25,6 +25,9 @@
  *
  * With no sort started, or none to join, the node passes its child's rows on.
  *
+ * Where few rows are wanted, so that the service is not asked, each process finds those of its part that may be among
+ * them (sort/top_rows.h), and passes these on; GpuSort finds the first of all.
+ *
  * What a process does for its part in the sort is in parallel_ingest.c.  If rows of a worker's are
  * missing the sum of what all have put shows it, and GpuSort starts over.
  *
@@ -56,6 +59,11 @@ typedef struct IngestShared
 {
 	GpuSortClaims claims;
 	bool stays; /* workers that have handed over all of their rows stay, to verify the order of all */
+
+	/* what each process finds of its part; 0: there is a sort, or all rows go up */
+	uint64 top;
+	bool with_ties;
+	pg_atomic_uint64 dropped; /* rows that were not passed on, of all processes */
 } IngestShared;
 
 #define SHARED_BYTES CACHELINEALIGN(sizeof(IngestShared))
@@ -78,6 +86,7 @@ struct GpuSortIngestState
 	GpuSortParallelIngest *ingest; /* without a writer rows go up */
 	IngestShared *shared;          /* NULL: a worker has no part in it */
 	bool joins;                    /* a worker is to join the sort */
+	bool finds_top;                /* this process is to find the first rows of its part */
 	bool ended;                    /* the child has no more rows */
 	bool passed;                   /* rows of it have gone up */
 
@@ -88,6 +97,8 @@ struct GpuSortIngestState
 	bool holds;          /* an empty row goes up, again and again, when the child has no more */
 	bool held;           /* one has */
 	bool participates;   /* the leader has a part of the rows */
+	uint64 top;          /* and with_ties: what is shared */
+	bool with_ties;
 	TupleTableSlot *empty_row;
 	uint64 leader_rows; /* ingested by this node here */
 	int nworkers;       /* entries in worker_rows; 0 before collect */
@@ -181,6 +192,19 @@ pass_row(GpuSortIngestState *state)
 	return row == NULL ? end_part(state) : gpusort_heap_rows_slot(state->rows, row);
 }
 
+/* Finds the first rows of this process's part, which are those that go up. */
+static void
+find_top(GpuSortIngestState *state)
+{
+	GpuSortState *part = state->part;
+
+	state->finds_top = false;
+	part->bound = state->shared->top;
+	part->with_ties = state->shared->with_ties;
+	(void) gpusort_sort_find_top(part);
+	pg_atomic_fetch_add_u64(&state->shared->dropped, part->figures.dropped);
+}
+
 static TupleTableSlot *
 exec_ingest(CustomScanState *node)
 {
@@ -190,6 +214,8 @@ exec_ingest(CustomScanState *node)
 	uint64 rows_before;
 	bool all;
 
+	if (unlikely(state->finds_top))
+		find_top(state);
 	if (unlikely(state->joins))
 		join_sort(state);
 	if (state->ended || (state->holds && !state->participates && state->gather->nworkers_launched > 0))
@@ -295,6 +321,9 @@ static void
 start_shared(GpuSortIngestState *state)
 {
 	state->shared->stays = state->holds;
+	state->shared->top = state->top;
+	state->shared->with_ties = state->with_ties;
+	pg_atomic_init_u64(&state->shared->dropped, 0);
 	gpusort_claims_start(&state->shared->claims);
 	(void) gpusort_claims_register(&state->shared->claims);
 }
@@ -342,7 +371,8 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 	if (!gpusort_claims_are_ours(coordinate))
 		return;
 	state->shared = coordinate;
-	state->joins = true;
+	state->finds_top = state->shared->top > 0;
+	state->joins = !state->finds_top;
 	gpusort_parallel_sort_attach(state->set.sorts[0], (char *) coordinate + SHARED_BYTES);
 }
 
@@ -373,7 +403,7 @@ explain_ingest(CustomScanState *node, List *ancestors, ExplainState *es)
 	uint64 rows = state->leader_rows;
 	List *by_process;
 
-	if (!es->analyze)
+	if (!es->analyze || state->top > 0)
 		return;
 	by_process = list_make1(psprintf("leader " UINT64_FORMAT, state->leader_rows));
 	for (int i = 0; i < state->nworkers; i++)
@@ -526,6 +556,8 @@ gpusort_ingest_reset(GpuSortIngestState *state)
 {
 	release_workers(state);
 	gpusort_parallel_ingest_reset(state->ingest);
+	state->top = 0;
+	state->finds_top = false;
 	state->ended = false;
 	state->leader_rows = 0;
 	state->nworkers = 0;
@@ -625,10 +657,31 @@ perform_sort(GpuSortIngestState *state, GpuSortState *sort)
 	gpusort_sort_complete(sort, good, &failure);
 }
 
-/* Sorts the rows of all participants, in the service or by PostgreSQL: from stage INPUT to SERVICE or NATIVE. */
+/* Sorts the first rows of all participants, as each of them finds those of its part: from stage INPUT to TOP. */
+static void
+find_first(GpuSortIngestState *state, GpuSortState *sort)
+{
+	gpusort_ingest_reset(state);
+	state->top = sort->bound;
+	state->with_ties = sort->with_ties;
+	state->finds_top = true;
+	if (state->shared == state->own)
+		start_shared(state);
+	gpusort_sort_begin(sort);
+	gpusort_sort_put(sort);
+	gpusort_sort_perform(sort);
+	sort->figures.dropped += pg_atomic_read_u64(&state->shared->dropped);
+}
+
+/* Sorts the rows of all participants, in the service, by PostgreSQL or here: from stage INPUT to one of the others. */
 void
 gpusort_ingest_sort(GpuSortIngestState *state, GpuSortState *sort)
 {
+	if (gpusort_sort_wants_top(sort))
+	{
+		find_first(state, sort);
+		return;
+	}
 	begin_sort(state, sort);
 	put_rows(state, sort);
 	perform_sort(state, sort);

@@ -263,6 +263,46 @@ gpusort_page_quals_create(const Scan *scan, TupleDesc desc)
 	return quals;
 }
 
+/*
+ * Returns the condition of a threshold for values of this column; NULL if it cannot be decided here.  It belongs to the
+ * current memory context.
+ */
+GpuSortPageQuals *
+gpusort_page_quals_create_threshold(AttrNumber attno, TupleDesc desc)
+{
+	GpuSortPageQuals *quals;
+	const ValueKind kind = value_kind(TupleDescAttr(desc, attno - 1)->atttypid);
+
+	if (kind == VALUE_NONE)
+		return NULL;
+	quals = palloc0(sizeof(GpuSortPageQuals));
+	quals->count = 1;
+	quals->quals = palloc0(sizeof(GpuSortPageQual));
+	quals->columns = gpusort_tuple_columns_create(desc, &attno, 1);
+	quals->quals[0].attno = attno;
+	quals->quals[0].kind = kind;
+	quals->quals[0].offset = quals->columns->stored[attno - 1].offset;
+	quals->values = palloc(sizeof(Datum));
+	quals->nulls = palloc(sizeof(bool));
+	return quals;
+}
+
+/* Makes the condition that of a threshold that is known. */
+void
+gpusort_page_quals_set_threshold(GpuSortPageQuals *quals, const GpuSortThreshold *threshold)
+{
+	GpuSortPageQual *qual = &quals->quals[0];
+
+	qual->wanted = (threshold->descending ? IS_GREATER : IS_LESS) | (threshold->equal_wanted ? IS_EQUAL : 0);
+	qual->wants_nulls = threshold->nulls_first || threshold->isnull;
+	if (threshold->isnull)
+		qual->wanted = threshold->nulls_first ? 0 : IS_LESS | IS_EQUAL | IS_GREATER;
+	else if (qual->kind == VALUE_FLOAT4 || qual->kind == VALUE_FLOAT8)
+		qual->float_constant = float_value(qual->kind, threshold->value);
+	else
+		qual->constant = integer_value(qual->kind, threshold->value);
+}
+
 /* Returns the value of a column that is read as kind. */
 static pg_attribute_always_inline Datum
 fetch_value(ValueKind kind, const char *data)

@@ -6,6 +6,8 @@
  * These are "column op constant" of builtin numbers, dates and times, booleans and "char", and IS [NOT] NULL: they
  * have no effects and raise no errors.  Legal order of calls: create, once; then for each page filter.
  *
+ * A threshold, behind which a sort wants no rows, is such a condition, too, which changes: set_threshold before filter.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUSORT_PAGE_QUALS_H
@@ -17,6 +19,7 @@
 #include "access/tupdesc.h"
 #include "exec/page_ahead.h"
 #include "nodes/plannodes.h"
+#include "sort/source.h"
 #include "storage/bufpage.h"
 
 typedef struct GpuSortPageQual GpuSortPageQual;
@@ -32,6 +35,8 @@ typedef struct GpuSortPageQuals
 } GpuSortPageQuals;
 
 extern GpuSortPageQuals *gpusort_page_quals_create(const Scan *scan, TupleDesc desc);
+extern GpuSortPageQuals *gpusort_page_quals_create_threshold(AttrNumber attno, TupleDesc desc);
+extern void gpusort_page_quals_set_threshold(GpuSortPageQuals *quals, const GpuSortThreshold *threshold);
 extern int gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n,
 									 GpuSortPageAhead *ahead);
 

@@ -17,6 +17,9 @@
  * A batch is a page's rows, or as many of them as there is room for values of.  The tuples, and the values, lie in the
  * page, which the scan keeps pinned until it goes to the next: nobody moves or removes them there.
  *
+ * Where the sort wants the first rows alone, and has so many, those behind its threshold are left out when all
+ * conditions have been asked, before anything is made of them; unless something is computed, which may have effects.
+ *
  * Rows are the table's tuples as they are, with the values of the columns to sort by, or columns of these, or what
  * the executor computes of them: a slot is set to each tuple then, and where there are results that are not by value,
  * which the next row's overwrite, a batch is a row.  Left to the node, row by row, are scans of other access methods
@@ -65,8 +68,9 @@ struct GpuSortPageSource
 	bool with_tuples; /* rows have the tuples as they are */
 	bool computes;    /* the executor makes their values */
 	GpuSortPageQuals *quals;
-	ExprState *other_quals; /* all conditions, where quals are not; NULL: none */
-	HeapTupleData tuple;    /* that other_quals are asked about */
+	ExprState *other_quals;      /* all conditions, where quals are not; NULL: none */
+	HeapTupleData tuple;         /* that other_quals are asked about */
+	GpuSortPageQuals *threshold; /* of the first column to sort by, which is asked last; NULL: it is not */
 	GpuSortPageAhead ahead;
 
 	GpuSortTupleColumns *columns; /* what a row has values of, if nothing is computed */
@@ -155,6 +159,17 @@ take_targets(GpuSortPageSource *pages, const Scan *scan)
 	}
 }
 
+/* Returns the condition that the first column to sort by is not behind a threshold; NULL: it is not asked. */
+static GpuSortPageQuals *
+make_threshold(const GpuSortPageSource *pages, const Scan *scan, AttrNumber attno)
+{
+	if (pages->computes)
+		return NULL;
+	if (pages->node->ss.ps.ps_ProjInfo != NULL)
+		attno = stored_column(list_nth_node(TargetEntry, scan->plan.targetlist, attno - 1), scan->scanrelid);
+	return gpusort_page_quals_create_threshold(attno, RelationGetDescr(pages->table));
+}
+
 /*
  * Returns the source of child's rows, for a sort by these columns of them; NULL if they must be read row by row.
  * whole: the rows have no resjunk attributes; stored: the visible ones of them are the table's tuple as it is.
@@ -181,6 +196,7 @@ gpusort_page_source_create(PlanState *child, bool whole, bool stored, const GpuS
 	else
 		take_targets(pages, scan);
 	pages->quals = gpusort_page_quals_create(scan, RelationGetDescr(pages->table));
+	pages->threshold = make_threshold(pages, scan, columns[0].attno);
 	if (scan->plan.qual != NIL &&
 		pages->quals->columns->walk + (pages->computes ? 0 : pages->columns->walk) > MAX_WALK)
 		return NULL;
@@ -331,15 +347,30 @@ show_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n,
 	}
 }
 
+/* Keeps those of n tuples of a page that the sort may want; returns how many. */
+static int
+filter_by_threshold(GpuSortPageSource *pages, GpuSortSource *source, Page page, OffsetNumber *lines, int n)
+{
+	int kept;
+
+	if (source->threshold == NULL || !source->threshold->known || pages->threshold == NULL)
+		return n;
+	gpusort_page_quals_set_threshold(pages->threshold, source->threshold);
+	kept = gpusort_page_quals_filter(pages->threshold, page, lines, n, &pages->ahead);
+	source->left_out += n - kept;
+	return kept;
+}
+
 /*
- * Fills in rows, of which there is room for limit, and returns how many, 0 if there are no more.  They are valid until
- * the next call.  Raises the errors of the scan and of its conditions.
+ * Fills in rows, of which there is room for limit, for source, and returns how many, 0 if there are no more.  They are
+ * valid until the next call.  Raises the errors of the scan and of its conditions.
  */
 int
-gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows, int limit)
+gpusort_page_source_next(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit)
 {
 	PlanState *ps = &pages->node->ss.ps;
 	OffsetNumber lines[MaxHeapTuplesPerPage];
+	double passed = 0;
 	int kept = 0;
 
 	if (ps->instrument != NULL)
@@ -356,15 +387,17 @@ gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows, int limit)
 		kept = gpusort_page_quals_filter(pages->quals, page, lines, n, &pages->ahead);
 		if (pages->computes)
 			kept = compute_rows(pages, page, lines, kept, rows);
-		else
+		else if (pages->other_quals != NULL)
+			kept = filter_by_executor(pages, page, lines, kept);
+		InstrCountFiltered1(&pages->node->ss, n - kept);
+		passed += kept;
+		if (!pages->computes)
 		{
-			if (pages->other_quals != NULL)
-				kept = filter_by_executor(pages, page, lines, kept);
+			kept = filter_by_threshold(pages, source, page, lines, kept);
 			show_rows(pages, page, lines, kept, rows);
 		}
-		InstrCountFiltered1(&pages->node->ss, n - kept);
 	}
 	if (ps->instrument != NULL)
-		InstrStopNode(ps->instrument, kept);
+		InstrStopNode(ps->instrument, passed);
 	return kept;
 }

@@ -19,6 +19,6 @@ typedef struct GpuSortPageSource GpuSortPageSource;
 extern GpuSortPageSource *gpusort_page_source_create(PlanState *child, bool whole, bool stored,
 													 const GpuSortColumn *columns, int ncolumns);
 extern bool gpusort_page_source_is_under_way(const GpuSortPageSource *pages);
-extern int gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows, int limit);
+extern int gpusort_page_source_next(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit);
 
 #endif /* GPUSORT_PAGE_SOURCE_H */

@@ -87,7 +87,7 @@ next_page(GpuSortSource *source, GpuSortRow *rows, int n)
 	GpuSortPlanSource *plan = (GpuSortPlanSource *) source;
 
 	if (likely(gpusort_page_source_is_under_way(plan->pages[0])))
-		return gpusort_page_source_next(plan->pages[0], rows, n);
+		return gpusort_page_source_next(plan->pages[0], source, rows, n);
 	return plan->whole ? next_whole(source, rows, n) : next_parts(source, rows, n);
 }
 
@@ -114,6 +114,7 @@ next_page_of_parts(GpuSortSource *source, GpuSortRow *rows, int n)
 	GpuSortPlanSource *plan = (GpuSortPlanSource *) source;
 	AppendState *append = plan->append;
 	GpuSortPageSource *pages = part_under_way(plan);
+	const uint64 left_out = source->left_out;
 	int read = 0;
 	bool ended = false;
 
@@ -121,10 +122,10 @@ next_page_of_parts(GpuSortSource *source, GpuSortRow *rows, int n)
 	{
 		if (append->ps.instrument != NULL)
 			InstrStartNode(append->ps.instrument);
-		read = gpusort_page_source_next(pages, rows, n);
+		read = gpusort_page_source_next(pages, source, rows, n);
 		ended = read == 0 && !append->choose_next_subplan(append);
 		if (append->ps.instrument != NULL)
-			InstrStopNode(append->ps.instrument, read);
+			InstrStopNode(append->ps.instrument, read + source->left_out - left_out);
 	}
 	if (read > 0 || ended)
 		return read;
@@ -257,6 +258,8 @@ gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSor
 	plan->whole = !gpusort_rowform_has_resjunk(rows->form);
 	plan->source.may_restart = may_restart;
 	plan->source.attributes = 0;
+	plan->source.threshold = NULL;
+	plan->source.left_out = 0;
 	plan->child = child;
 	plan->stored = stored_slot(child, rows->form);
 	if (find_pages(plan, columns, ncolumns))

@@ -4,8 +4,8 @@
  *	  Emits the rows of a GpuSort to the node above.
  *
  * When the first row is asked for, the sort is done (sort/sort.h).  Rows that lie in a chunk are shown there, by a path
- * of their own, without a call; the sort shows all others.  Those before an OFFSET right above do
- * not come: with the first row that does, the Limit is told that they have been passed (bound.c).
+ * of their own, without a call; the sort shows all others, among them the few that a Limit wants.  Those before an
+ * OFFSET right above do not come: with the first row that does, the Limit is told that they have been passed (bound.c).
  *
  * PostgreSQL reads the outer side of a merge join first, to its end.  Where the join gives nothing without rows of the
  * inner side, and that is expected to have fewer, the outer one looks for the inner one's first row before it reads its
@@ -172,7 +172,9 @@ sort_input(GpuSortScanState *state)
 
 	if (state->workers_ended)
 		elog(ERROR, "GpuSort cannot start its workers again");
-	sort->bound = gpusort_bound_rows(state->limit);
+	sort->with_ties =
+		gpusort_bound_has_ties(state->limit, gpusort_plan_state(state), state->info.columns, state->info.ncolumns);
+	sort->bound = gpusort_bound_rows(state->limit, sort->with_ties);
 	sort->offset = offset(state);
 	if (state->parallel != NULL)
 		/* Rows that several processes read are put before one is asked for; this process is to sort alone. */
@@ -303,6 +305,8 @@ next_row(GpuSortScanState *state)
 		row = state->stream.keeping ? stored_next(state, forward) : stream_next(state);
 	if (row == NULL && sort->stage == GPUSORT_STAGE_NATIVE)
 		row = next_native(state, forward);
+	if (row == NULL && sort->stage == GPUSORT_STAGE_TOP)
+		row = gpusort_sort_next_top(sort, forward);
 	if (own_workers)
 		end_workers(state);
 	return row != NULL ? row : ExecClearTuple(state->rows->visible);

@@ -185,6 +185,8 @@ extern bool gpusort_keys_abbreviation_aborts(const GpuSortColumn *column);
 extern bool gpusort_keys_by_libc(const GpuSortKeys *keys);
 extern int gpusort_keys_compare_libc(const GpuSortColumn *column, const char *a, const char *b);
 extern bool gpusort_keys_is_less_libc(const GpuSortColumn *column, char *a, uint32 length, const char *b);
+extern int gpusort_keys_order_first_libc(const GpuSortColumn *column, const char *a, uint32 a_length, const char *b,
+										 uint32 b_length);
 extern uint64 gpusort_keys_libc_hash(const GpuSortKeys *keys);
 
 #endif /* GPUSORT_KEYS_H */

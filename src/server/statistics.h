@@ -29,7 +29,7 @@ typedef struct GpuSortTimes
 typedef struct GpuSortStats
 {
 	Oid database; /* InvalidOid for all beyond the first GPUSORT_STATS_DATABASES */
-	uint64 sorts; /* sorts that the service did */
+	uint64 sorts; /* done by the service, or of the first rows alone by the processes of a query */
 	uint64 rows;
 	uint64 bytes;
 	uint64 temp_bytes; /* bytes written to temporary files */

@@ -344,6 +344,18 @@ distrust(Oid collation)
 					 "Please report the locale, and the version of the C library.")));
 }
 
+/* Distrusts a collation, after a row was dropped that the C library has among the first: ends the query. */
+void
+gpusort_collation_check_report(Oid collation)
+{
+	distrust(collation);
+	ereport(ERROR,
+			(errcode(ERRCODE_SYSTEM_ERROR),
+			 errmsg("gpusort has dropped a row that may be among the first"),
+			 errdetail("The C library's strcoll orders two strings otherwise than their first characters."),
+			 errhint("Run the query again: PostgreSQL will sort.")));
+}
+
 /* Distrusts the keys of an operator family, likewise. */
 static void
 distrust_family(Oid family)

@@ -33,11 +33,11 @@ begin_native(GpuSortState *sort)
 
 	if (sort->may_reread)
 		options |= TUPLESORT_RANDOMACCESS;
-	if (sort->bound > 0)
+	if (gpusort_sort_bound(sort) > 0)
 		options |= TUPLESORT_ALLOWBOUNDED;
 	sort->native = sort->rows->kind->tuplesort_begin(sort->rows, sort->columns, sort->ncolumns, false, options);
-	if (sort->bound > 0)
-		tuplesort_set_bound(sort->native, sort->bound);
+	if (gpusort_sort_bound(sort) > 0)
+		tuplesort_set_bound(sort->native, gpusort_sort_bound(sort));
 	MemoryContextSwitchTo(caller);
 }
 

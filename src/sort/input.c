@@ -104,6 +104,25 @@ gpusort_input_next_kept(GpuSortInput *input)
 	return input->batch;
 }
 
+/*
+ * Keeps these rows back in the place of all that have been passed on, before those that the source still has; ended: it
+ * has none.  The current batch must have been passed on; rows, and what they are listed in, are of first.context.
+ */
+void
+gpusort_input_keep(GpuSortInput *input, char **rows, int count, bool ended)
+{
+	GpuSortFirstRows *first = &input->first;
+
+	Assert(input->next >= input->count);
+	*first = (GpuSortFirstRows){.context = first->context, .rows = rows, .count = count, .capacity = count};
+	for (int i = 0; i < count; i++)
+		first->bytes += gpusort_row_length(rows[i]);
+	first->ended = ended;
+	input->at_first = true;
+	input->count = 0;
+	input->next = 0;
+}
+
 /* Forgets all rows; the source is to be read from its start next. */
 void
 gpusort_input_clear(GpuSortInput *input)

@@ -41,6 +41,7 @@ typedef struct GpuSortInput
 extern void gpusort_input_init(GpuSortInput *input, GpuSortSource *source, GpuSortRows *rows);
 extern bool gpusort_input_read_first(GpuSortInput *input, int count);
 extern const GpuSortRow *gpusort_input_next_kept(GpuSortInput *input);
+extern void gpusort_input_keep(GpuSortInput *input, char **rows, int count, bool ended);
 extern void gpusort_input_clear(GpuSortInput *input);
 
 /*

@@ -51,7 +51,7 @@ make_request(const GpuSortState *sort, int participants, GpuSortRequest *request
 		(gpusort_row_bytes(sort->estimated_width) + sort->keys->words * sizeof(uint64) + sizeof(uint32) +
 		 (wants_tails(sort) ? gpusort_tail_bytes(sort->keys->words) : 0));
 	/* Where the keys' order is to be verified all rows must be: what is left out may belong to the first. */
-	request->limit = sort->service.check_order ? 0 : sort->bound;
+	request->limit = sort->service.check_order ? 0 : gpusort_sort_bound(sort);
 	request->spill = gpusort_spill;
 	request->shared = sort->service.parallel;
 	request->readers = participants;
@@ -64,7 +64,9 @@ make_request(const GpuSortState *sort, int participants, GpuSortRequest *request
 static bool
 drops_rows(const GpuSortState *sort)
 {
-	return sort->bound > 0 && sort->bound <= sort->estimated_rows / GPUSORT_ROWS_PER_WANTED &&
+	const uint64 bound = gpusort_sort_bound(sort);
+
+	return bound > 0 && bound <= sort->estimated_rows / GPUSORT_ROWS_PER_WANTED &&
 		!sort->service.parallel && !sort->service.check_order;
 }
 
@@ -204,7 +206,8 @@ expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, Gp
 			   GpuSortFailure *failure)
 {
 	const GpuSortOutcome *outcome = &sort->figures.outcome;
-	uint64 wanted = sort->bound > 0 ? Min(sort->bound, put->rows) : put->rows;
+	const uint64 bound = gpusort_sort_bound(sort);
+	uint64 wanted = bound > 0 ? Min(bound, put->rows) : put->rows;
 
 	*expected = (GpuSortExpected){
 		.rows = outcome->rows,
@@ -222,10 +225,10 @@ expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, Gp
 	if (sort->rows->overflow.file != NULL)
 		expected->flags |= GPUSORT_ROW_OVERFLOW;
 
-	if (put->dropped > 0 && put->rows < sort->bound)
+	if (put->dropped > 0 && put->rows < bound)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   UINT64_FORMAT " rows were dropped and " UINT64_FORMAT " are left of " UINT64_FORMAT,
-								   put->dropped, put->rows, sort->bound);
+								   put->dropped, put->rows, bound);
 	if (outcome->rows_in != put->rows || outcome->rows < wanted)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT " and has " UINT64_FORMAT
@@ -406,7 +409,7 @@ gpusort_sort_end(GpuSortState *sort)
 	gpusort_overflow_close(&sort->rows->overflow);
 	gpusort_input_clear(&sort->input);
 	sort->native = NULL;
-	sort->emitted = sort->in_ties = sort->range_ended = false;
+	sort->emitted = sort->in_ties = sort->range_ended = sort->finds_top = false;
 	sort->service.ties = NULL;
 	sort->service.check = NULL;
 	gpusort_service_sort_release(sort);

@@ -9,6 +9,8 @@
  *		|  disordered							   |
  *		+------------------> NATIVE <--------------+
  *
+ * Where few rows are wanted the way is from INPUT to TOP (top_rows.c), unless they do not fit work_mem.
+ *
  * The first rows are kept back (input.c).  If there are no others PostgreSQL
  * sorts them and the service never hears of it, so that a sort whose size was
  * badly overestimated, or one that is run again for each row of an outer plan,
@@ -85,8 +87,63 @@ lay_out_keys(GpuSortState *sort, GpuSortFailure *failure)
 	return !gpusort_prefixes_too_many_ties(sort->keys, prefixes, failure);
 }
 
+/* Returns true if this process is to find the rows that are wanted by itself. */
+bool
+gpusort_sort_wants_top(const GpuSortState *sort)
+{
+	return sort->bound > 0 && gpusort_top_rows_fit(sort->bound, sort->estimated_rows, sort->estimated_width) &&
+		gpusort_allowed;
+}
+
+/* Begins to find the rows that are wanted. */
+static void
+begin_top(GpuSortState *sort)
+{
+	MemoryContext caller;
+
+	if (sort->top == NULL)
+	{
+		caller = MemoryContextSwitchTo(GetMemoryChunkContext(sort));
+		sort->top = gpusort_top_rows_create(sort->rows, sort->columns, sort->ncolumns);
+		MemoryContextSwitchTo(caller);
+	}
+	gpusort_top_rows_begin(sort->top, sort->bound, sort->with_ties, sort->context);
+	sort->finds_top = true;
+}
+
 /*
- * Begins a sort: in the service, or where that is not to be PostgreSQL's.  Rows of the source may have been read then.
+ * Finds the first of the source's rows, and makes them its first ones, which are the next that it gives; the others are
+ * dropped.  false: they do not fit work_mem, and rows that have not been looked at follow them.
+ */
+bool
+gpusort_sort_find_top(GpuSortState *sort)
+{
+	bool fits;
+
+	begin_top(sort);
+	fits = gpusort_top_rows_collect(sort->top, &sort->input);
+	gpusort_top_rows_give_back(sort->top, &sort->input, fits);
+	sort->figures.dropped = gpusort_top_rows_seen(sort->top) - sort->input.first.count;
+	sort->finds_top = false;
+	return fits;
+}
+
+/* Begins a sort of all rows: in the service, or where that is not to be PostgreSQL's. */
+static void
+begin_all(GpuSortState *sort)
+{
+	GpuSortFailure failure = {0};
+
+	if (has_few_rows(sort))
+		gpusort_fallback_few(sort);
+	else if (!lay_out_keys(sort, &failure) || !gpusort_collation_check_allows(sort->keys, &failure) ||
+			 !gpusort_service_sort_begin(sort, 0, &failure))
+		gpusort_fallback_refused(sort, &failure);
+}
+
+/*
+ * Begins a sort: in this process alone, in the service, or where that is not to be PostgreSQL's.  Rows of the source
+ * may have been read then.
  */
 void
 gpusort_sort_begin(GpuSortState *sort)
@@ -95,18 +152,16 @@ gpusort_sort_begin(GpuSortState *sort)
 
 	Assert(sort->stage == GPUSORT_STAGE_INPUT && sort->native == NULL);
 	sort->reason.reason = GPUSORT_REASON_NONE;
+	INSTR_TIME_SET_CURRENT(sort->begun);
 	if (!gpusort_allowed)
 	{
 		(void) gpusort_failure_set(&failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
 		gpusort_fallback_refused(sort, &failure);
-		return;
 	}
-	INSTR_TIME_SET_CURRENT(sort->begun);
-	if (has_few_rows(sort))
-		gpusort_fallback_few(sort);
-	else if (!lay_out_keys(sort, &failure) || !gpusort_collation_check_allows(sort->keys, &failure) ||
-			 !gpusort_service_sort_begin(sort, 0, &failure))
-		gpusort_fallback_refused(sort, &failure);
+	else if (gpusort_sort_wants_top(sort))
+		begin_top(sort);
+	else
+		begin_all(sort);
 }
 
 /* Begins a sort that PostgreSQL is to do, and why. */
@@ -162,6 +217,14 @@ gpusort_sort_put(GpuSortState *sort)
 	const GpuSortPut none = {0};
 	GpuSortFailure full;
 
+	if (sort->finds_top)
+	{
+		if (gpusort_top_rows_collect(sort->top, &sort->input))
+			return;
+		gpusort_top_rows_give_back(sort->top, &sort->input, false);
+		sort->finds_top = false;
+		begin_all(sort);
+	}
 	/* The service's rows come first, so that it is free for others. */
 	if (!gpusort_sort_put_own(sort, &full) && gpusort_sort_take_back(sort, &none, &full))
 		gpusort_fallback_feed(sort);
@@ -219,7 +282,24 @@ gpusort_sort_complete(GpuSortState *sort, bool good, const GpuSortFailure *failu
 	perform_native(sort);
 }
 
-/* Sorts the rows that were put, and waits for that: from stage INPUT to SERVICE or NATIVE. */
+/* Puts the rows that were found into order, and notes what is told of them. */
+static void
+perform_top(GpuSortState *sort)
+{
+	GpuSortFigures *figures = &sort->figures;
+
+	gpusort_top_rows_sort(sort->top);
+	sort->stage = GPUSORT_STAGE_TOP;
+	memset(&figures->ms, 0, sizeof(figures->ms));
+	memset(&figures->outcome, 0, sizeof(figures->outcome));
+	figures->ms.ingest = gpusort_ms_since(sort->begun);
+	figures->outcome.rows_in = gpusort_top_rows_copied(sort->top);
+	figures->dropped = gpusort_top_rows_seen(sort->top) - figures->outcome.rows_in;
+	figures->outcome.rows = gpusort_top_rows_count(sort->top);
+	sort->service.unreported = true;
+}
+
+/* Sorts the rows that were put, and waits for that: from stage INPUT to SERVICE, NATIVE or TOP. */
 void
 gpusort_sort_perform(GpuSortState *sort)
 {
@@ -228,6 +308,11 @@ gpusort_sort_perform(GpuSortState *sort)
 	instr_time ingested;
 	bool good;
 
+	if (sort->finds_top)
+	{
+		perform_top(sort);
+		return;
+	}
 	if (sort->native != NULL)
 	{
 		perform_native(sort);
@@ -350,6 +435,8 @@ gpusort_sort_next_other(GpuSortState *sort, bool forward)
 	}
 	if (sort->stage == GPUSORT_STAGE_LOST)
 		return NULL;
+	if (sort->stage == GPUSORT_STAGE_TOP)
+		return gpusort_sort_next_top(sort, forward);
 	Assert(sort->stage == GPUSORT_STAGE_NATIVE);
 	return gpusort_sort_next_native(sort, forward);
 }
@@ -375,6 +462,11 @@ gpusort_sort_rewind(GpuSortState *sort, GpuSortFailure *failure)
 	if (sort->stage == GPUSORT_STAGE_NATIVE)
 	{
 		tuplesort_rescan(sort->native);
+		return true;
+	}
+	if (sort->stage == GPUSORT_STAGE_TOP)
+	{
+		gpusort_top_rows_rewind(sort->top);
 		return true;
 	}
 	start_over(sort);

@@ -14,6 +14,7 @@
  *
  *	and end at any time, after which begin may be called again.  begin_native instead of begin makes PostgreSQL sort.
  *	is_empty, before begin, looks for the first row; no sort need follow.
+ *	If few of the rows are wanted (bound), the process finds them by itself, and no service is asked (top_rows.h).
  *	If the service is full, or lost before a row was read, PostgreSQL sorts, and the caller need not know (fallback.c).
  *
  *	An example, for rows that a function makes, as values and nulls, 100 at a time:
@@ -69,6 +70,7 @@
 #include "sort/reader.h"
 #include "sort/row_kind.h"
 #include "sort/ties.h"
+#include "sort/top_rows.h"
 #include "sort/writer.h"
 #include "utils/tuplesort.h"
 
@@ -78,6 +80,7 @@ typedef enum GpuSortStage
 	GPUSORT_STAGE_INPUT,   /* in the source; some may be in the service or in PostgreSQL's sort */
 	GPUSORT_STAGE_SERVICE, /* in the service, in order */
 	GPUSORT_STAGE_NATIVE,  /* in PostgreSQL's own sort, in order */
+	GPUSORT_STAGE_TOP,     /* in top, in order */
 	GPUSORT_STAGE_LOST,    /* lost; only if the field lost is set */
 } GpuSortStage;
 
@@ -118,6 +121,7 @@ typedef struct GpuSortState
 	uint32 estimated_width; /* bytes of a row's data */
 	bool may_reread;        /* rows may be read again, backwards, or from a mark */
 	uint64 bound;           /* number of rows that are wanted; 0 means all */
+	bool with_ties;         /* and those that are equal to the last of them */
 	uint64 offset;          /* number of these that are skipped; set before perform, and before rewind */
 	bool stays;             /* the result stays on disk, so rows are verified whatever the settings say */
 
@@ -140,6 +144,8 @@ typedef struct GpuSortState
 	bool range_ended; /* no row is left of the current range */
 	GpuSortServiceSort service;
 	Tuplesortstate *native; /* PostgreSQL's own sort; NULL: none */
+	bool finds_top;         /* top has the rows, or gets them */
+	GpuSortTopRows *top;    /* made once; NULL: not yet */
 
 	/* of the last sort */
 	GpuSortFailure reason; /* why PostgreSQL sorted, or rows are lost; otherwise reason NONE */
@@ -152,6 +158,8 @@ typedef struct GpuSortState
 extern GpuSortState *gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *columns,
 										 int ncolumns);
 extern bool gpusort_sort_is_empty(GpuSortState *sort);
+extern bool gpusort_sort_wants_top(const GpuSortState *sort);
+extern bool gpusort_sort_find_top(GpuSortState *sort);
 extern void gpusort_sort_begin(GpuSortState *sort);
 extern void gpusort_sort_begin_native(GpuSortState *sort, const GpuSortFailure *reason);
 extern void gpusort_sort_put(GpuSortState *sort);
@@ -169,6 +177,22 @@ extern void gpusort_sort_complete(GpuSortState *sort, bool good, const GpuSortFa
 
 /* For a parallel sort: the rows of the next range that reader was asked for */
 extern bool gpusort_sort_begin_range(GpuSortState *sort, GpuSortFailure *failure);
+
+/* Returns how many rows are wanted by a caller that finds rows by their number alone; 0 means all. */
+static inline uint64
+gpusort_sort_bound(const GpuSortState *sort)
+{
+	return sort->with_ties ? 0 : sort->bound;
+}
+
+/* In stage TOP: shows the next row, or going backwards the one before; NULL if there is none. */
+static inline void *
+gpusort_sort_next_top(GpuSortState *sort, bool forward)
+{
+	char *row = gpusort_top_rows_next(sort->top, forward);
+
+	return row == NULL ? NULL : sort->rows->kind->show(sort->rows, row);
+}
 
 /* Shows the next row of a run that needs a tie-break (in_ties); NULL after the last one. */
 static inline void *
@@ -189,8 +213,9 @@ gpusort_sort_next_native(GpuSortState *sort, bool forward)
 
 /*
  * Returns the next row, as its kind shows it, valid until the next call; NULL after the last, where rows are read by
- * ranges after the last of the current range, and when they are lost (stage LOST).  Only PostgreSQL's sort goes
- * backwards.  Errors: rows are lost, and one was given out; those of comparators and of temporary files.
+ * ranges after the last of the current range, and when they are lost (stage LOST).  Only PostgreSQL's sort and the
+ * first rows alone go backwards.  Errors: rows are lost, and one was given out; those of comparators and of temporary
+ * files.
  */
 static inline void *
 gpusort_sort_next(GpuSortState *sort, bool forward)

@@ -28,6 +28,20 @@ typedef struct GpuSortRow
 	uint32 length;     /* bytes of tuple */
 } GpuSortRow;
 
+/*
+ * What a sort of which the first rows alone are wanted tells its source: rows whose value of the first column to sort
+ * by is behind this one.  A source that can tell soon may leave them out; other rows it must give.
+ */
+typedef struct GpuSortThreshold
+{
+	bool known; /* there is such a value; only of types that are passed by value */
+	bool isnull;
+	Datum value;
+	bool equal_wanted; /* rows with this value may be among the first */
+	bool descending;
+	bool nulls_first;
+} GpuSortThreshold;
+
 typedef struct GpuSortSource GpuSortSource;
 
 typedef struct GpuSortSourceMethods
@@ -54,8 +68,10 @@ typedef struct GpuSortSourceMethods
 struct GpuSortSource
 {
 	const GpuSortSourceMethods *methods;
-	bool may_restart; /* it can return the same rows again */
-	int attributes;   /* set by the sort: number of leading attributes whose values it reads if there is a tuple */
+	bool may_restart;                  /* it can return the same rows again */
+	int attributes;                    /* set by the sort: if there is a tuple, it reads the values of these leading ones */
+	const GpuSortThreshold *threshold; /* set by the sort; NULL: all rows are wanted */
+	uint64 left_out;                   /* rows that were, by threshold */
 };
 
 #endif /* GPUSORT_SOURCE_H */

@@ -46,7 +46,7 @@ sub _add_plan
 	for (@lines)
 	{
 		my ($indent, $kind);
-		$self->{analyzed}++ if /^\s+Sort Method: \S+ radix/;
+		$self->{analyzed}++ if /^\s+Sort Method: (\S+ radix|first rows)/;
 		$self->{in_runs}++ if /^\s+Run Storage: /;
 		if (/^(\s*)(?:->  )?(\S.*?)  \(cost=/)
 		{

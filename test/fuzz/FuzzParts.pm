@@ -269,7 +269,7 @@ sub from_one
 		my @inner_order = map { s/\b\Q$name\E\./i./gr } @order;
 		$from{sql} = "(SELECT i.* FROM generate_series(0, @{[ $n - 1 ]}) g, "
 			. "LATERAL (SELECT * FROM $name i WHERE id % $n = g AND @{[ $where =~ s/\b\Q$name\E\./i./gr ]} ORDER BY "
-			. join(', ', @inner_order) . one_of('', ' LIMIT ' . between(1, 100)) . ") i) $alias";
+			. join(', ', @inner_order) . one_of('', ' LIMIT ' . between(1, 100), ' LIMIT g') . ") i) $alias";
 	}
 	else
 	{
@@ -500,7 +500,7 @@ sub random_limit
 {
 	my ($rows) = @_;
 	my $n = one_of(0, 1, 2, 10, 100, between(0, $rows), between(0, $rows), $rows * 2);
-	my $offset = chance(30) ? ' OFFSET ' . one_of(0, 1, 10, between(0, $rows)) : '';
+	my $offset = chance(30) ? ' OFFSET ' . one_of(0, 1, 10, between(0, $rows), $rows * 2) : '';
 
 	return weighted(
 		70 => " LIMIT $n$offset",

@@ -362,7 +362,8 @@ sub recursive_query
 	my $step = weighted(
 		35 => "SELECT b.id::int8, w.n + 1 FROM w JOIN $other->{sql} ON b.id % $n = w.id % $n$where AND w.n < 4",
 		25 => "SELECT b.id::int8, w.n + 1 FROM w CROSS JOIN "
-			. "LATERAL (SELECT b.id FROM $other->{sql}$where AND b.id % $n = w.id % $n ORDER BY $keys LIMIT 2) b WHERE w.n < 4",
+			. "LATERAL (SELECT b.id FROM $other->{sql}$where AND b.id % $n = w.id % $n ORDER BY $keys "
+			. "LIMIT @{[ one_of(2, 'w.n', 'w.id % 3') ]}) b WHERE w.n < 4",
 		20 => "SELECT b.id::int8, b.n + 1 FROM (SELECT id, n, rank() OVER (PARTITION BY n ORDER BY id % $n DESC, id) AS r "
 			. "FROM w) b WHERE n < 5 AND r % 3 <> 0",
 		20 => "SELECT q.id, q.n + 1 FROM (SELECT DISTINCT ON (id % $n) (id * 7) % 61 AS id, n FROM w "

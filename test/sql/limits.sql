@@ -20,10 +20,10 @@ SELECT * FROM no_plan();
 SELECT is(gs.given('SELECT id FROM gs.lim ORDER BY k, id' || clause, given), given, 'rows given out:' || clause)
 FROM (VALUES ('', 20000), (' LIMIT 10', 10), (' LIMIT 10 OFFSET 15', 25), (' OFFSET 15', 20000), (' LIMIT 30000', 20000), (' LIMIT NULL', 20000),
 	  (' LIMIT ALL OFFSET 3', 20000), (' LIMIT 1 + 1', 2), (' LIMIT (SELECT max(k) FROM gs.lim)', 502), (' LIMIT 9223372036854775807 OFFSET 10', 20000),
-	  (' FETCH FIRST 3 ROWS WITH TIES', 20000)) v (clause, given);
+	  (' FETCH FIRST 3 ROWS WITH TIES', 3), (' FETCH FIRST 6000 ROWS WITH TIES', 20000)) v (clause, given);
 SELECT is(gs.given('SELECT * FROM gs.lim ORDER BY k LIMIT 10', 10), 10, 'rows of equal keys that decide are not asked for');
 SELECT is(gs.given('SELECT id FROM gs.lim ORDER BY t LIMIT ' || lim, given), given, 'of those that do not, all are: ' || lim)
-FROM (VALUES (10, 4000), (4000, 4000), (4001, 8000)) v (lim, given);
+FROM (VALUES (10, 10), (5100, 8000), (8001, 12000)) v (lim, given);
 SELECT is(gs.given('SELECT id + 1 FROM (SELECT id, k FROM gs.lim ORDER BY k, id) s LIMIT 7', 7), 7, 'through a subquery');
 SELECT is(gs.given('SELECT id FROM (SELECT id FROM gs.lim ORDER BY k, id OFFSET 0) s WHERE id % 2 = 0 LIMIT 7', 20000), 20000, 'not through a condition');
 SELECT is(gs.given('SELECT row_number() OVER (ORDER BY k, id) FROM gs.lim LIMIT 7', 20000), 20000, 'not through a window');
@@ -92,14 +92,14 @@ SET max_parallel_workers_per_gather = 0;
 SET work_mem = '64MB';
 SET plan_cache_mode = force_generic_plan;
 SET gpusort.engine = host;
-SET gpusort.page_scan = off; -- rows that come by the page are gpusort's
+SET gpusort.page_scan = off;
 SELECT is(gs.uses('SELECT * FROM gs.many ORDER BY k' || clause), uses, 'GpuSort of 200000 rows:' || clause || CASE WHEN uses THEN '' ELSE ' not' END)
-FROM (VALUES (' LIMIT 10', false), (' LIMIT 100', false), (' LIMIT 50000', true), (' LIMIT 150000', true), (' OFFSET 100000 LIMIT 10', true), (' OFFSET 10 LIMIT 10', false),
+FROM (VALUES (' LIMIT 10', true), (' LIMIT 100', true), (' LIMIT 50000', true), (' LIMIT 150000', true), (' OFFSET 100000 LIMIT 10', true), (' OFFSET 10 LIMIT 10', true),
 	  (' FETCH FIRST 10 ROWS WITH TIES', true), (' LIMIT (SELECT 10)', true), (' LIMIT 10 OFFSET (SELECT 10)', true)) v (clause, uses);
 SELECT is(gs.uses('SELECT * FROM (SELECT id, k FROM gs.many ORDER BY k, id OFFSET 0) s' || clause), uses, 'in a subquery, and above it' || clause)
-FROM (VALUES (' LIMIT 10', false), (' LIMIT 50000', true), (' WHERE id % 2 = 0 LIMIT 10', true)) v (clause, uses);
+FROM (VALUES (' LIMIT 10', true), (' LIMIT 50000', true), (' WHERE id % 2 = 0 LIMIT 10', true)) v (clause, uses);
 SELECT is(gs.uses('SELECT id FROM (SELECT * FROM gs.many UNION ALL SELECT * FROM gs.many) s ORDER BY k' || clause), uses, 'of two tables' || clause)
-FROM (VALUES (' LIMIT 10', false), (' LIMIT 50000', true)) v (clause, uses);
+FROM (VALUES (' LIMIT 10', true), (' LIMIT 50000', true)) v (clause, uses);
 RESET gpusort.page_scan;
 RESET max_parallel_workers_per_gather;
 RESET work_mem;

@@ -19,7 +19,7 @@ SELECT * FROM no_plan();
 -- how many
 SELECT is(gs.skipped('SELECT id FROM gs.off ORDER BY ' || key || clause), skipped, key || clause)
 FROM (VALUES ('k', ' OFFSET 0', 0), ('k', ' OFFSET 1', 1), ('k', ' OFFSET 29999', 29999), ('k', ' OFFSET 30000', 30000), ('k', ' OFFSET 30001', 30000), ('k', ' OFFSET 9223372036854775807', 30000),
-	  ('k', ' OFFSET 9223372036854775807 LIMIT 9223372036854775807', 30000), ('k', ' OFFSET NULL', 0), ('k', ' OFFSET 10 LIMIT 5', 10), ('k', ' OFFSET 20000 LIMIT 5', 20000), ('k', ' OFFSET 10 LIMIT 0', 0),
+	  ('k', ' OFFSET 9223372036854775807 LIMIT 9223372036854775807', 30000), ('k', ' OFFSET NULL', 0), ('k', ' OFFSET 10 LIMIT 5', 0), ('k', ' OFFSET 7000 LIMIT 600', 7000), ('k', ' OFFSET 20000 LIMIT 5', 20000), ('k', ' OFFSET 10 LIMIT 0', 0),
 	  ('k', ' OFFSET 1 + 1', 2), ('k', ' OFFSET (SELECT max(few) FROM gs.off)', 99), ('k DESC, id', ' OFFSET 15000', 15000), ('few', ' OFFSET 77', 77),
 	  ('k', ' OFFSET 10 FETCH FIRST 5 ROWS WITH TIES', 0), ('k', '', 0), ('k', ' LIMIT 10', 0)) v (key, clause, skipped);
 SELECT is(gs.skipped('SELECT id FROM gs.off ORDER BY t, id OFFSET 500'), 0, 'all rows are read where some tie');

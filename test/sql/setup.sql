@@ -169,7 +169,7 @@ BEGIN
 		node := gs.node(query);
 		IF node IS NULL THEN
 			RETURN 'no GpuSort in the plan';
-		ELSIF node->>'Sort Method' NOT IN ('gpu radix', 'cpu radix') THEN
+		ELSIF node->>'Sort Method' NOT IN ('gpu radix', 'cpu radix', 'first rows') THEN
 			RETURN 'sort method ' || (node->>'Sort Method') || ': ' || coalesce(node->>'Fallback Reason', 'no reason');
 		END IF;
 	END IF;
@@ -253,7 +253,7 @@ BEGIN
 		node := gs.node(query);
 		IF node IS NULL THEN
 			RETURN 'no GpuSort in the plan';
-		ELSIF node->>'Sort Method' NOT IN ('gpu radix', 'cpu radix') THEN
+		ELSIF node->>'Sort Method' NOT IN ('gpu radix', 'cpu radix', 'first rows') THEN
 			RETURN 'sort method ' || (node->>'Sort Method') || ': ' || coalesce(node->>'Fallback Reason', 'no reason');
 		ELSIF runs > 0 AND (NOT node ? 'Run Storage' OR (node->>'Runs')::int < runs) THEN
 			RETURN 'it fitted the memory: ' || node;

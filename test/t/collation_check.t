@@ -67,7 +67,8 @@ my %queries = (
 	descending => 'SELECT id, w FROM t ORDER BY w DESC, id',
 	few => 'SELECT id, few FROM t ORDER BY few DESC, id',
 	second => 'SELECT id, k, w FROM t ORDER BY k, w NULLS FIRST, id',
-	limit => 'SELECT id, m FROM t ORDER BY m LIMIT 10',
+	limit => 'SELECT id, m FROM t ORDER BY m LIMIT 15000',
+	first => 'SELECT id, m FROM t ORDER BY m LIMIT 10',
 	other => 'SELECT id, m FROM t ORDER BY m COLLATE "de_DE", id',
 	window => 'SELECT m, row_number() OVER (PARTITION BY k, m ORDER BY id), sum(id) OVER (PARTITION BY k, m '
 	. 'ORDER BY id) FROM t ORDER BY k, m',
@@ -275,6 +276,17 @@ my @cases = (
 	[ 'merge join', "$parallel; SET enable_material = off", 'join' ], [ 'parallel, long rows', $parallel, 'long' ]);
 be('strings');
 $node = new_node('turned');
+
+# The heap of the first rows goes by strcoll, and by what its tables say where strcoll says the same.
+for my $settings ('SET max_parallel_workers_per_gather = 0', $parallel)
+{
+	my $query = sprintf $digest, $queries{first};
+	my $native = $node->safe_psql('postgres', "SET gpusort.enable = off; $query");
+
+	isnt($native, $right{first}, 'the first rows: the library has another order');
+	is($node->safe_psql('postgres', "$settings; $query"), $native, "the first rows: PostgreSQL's answer, $settings");
+	is(reasons($node), '0|{}', 'the first rows: no fallback');
+}
 for my $case (@cases)
 {
 	my ($name, $settings, $which) = @$case;

@@ -52,11 +52,12 @@ refused('SELECT relname FROM pg_catalog.pg_class JOIN small ON id = relpages ORD
 	'SET gpusort.force = on');
 refused('SELECT * FROM t ORDER BY k LIMIT 10',
 	'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms for the rows that LIMIT asks', 'a small LIMIT',
-	$by_row);
+	'SET gpusort.setup_cost = 1e9');
 refused('SELECT * FROM t ORDER BY k LIMIT 10',
 	'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms for the rows that LIMIT asks', 'the same in parallel',
-	$by_row, @parallel);
+	'SET gpusort.setup_cost = 1e9', @parallel);
 is(decision('SELECT * FROM t ORDER BY k LIMIT 10'), '', 'a small LIMIT where rows come by the page');
+is(decision('SELECT * FROM t ORDER BY k LIMIT 10', $by_row), '', 'and where they come one by one');
 is(decision('SELECT * FROM t ORDER BY k LIMIT (SELECT 5)'), '',
 	'a LIMIT that is not known yet is thought to be a tenth of the rows');
 refused('SELECT * FROM t ORDER BY k LIMIT (SELECT 5)',
@@ -65,10 +66,10 @@ refused('SELECT * FROM t ORDER BY k LIMIT (SELECT 5)',
 is(decision('SELECT * FROM t ORDER BY k OFFSET 50000 LIMIT 10'), '', 'nor a LIMIT behind a large OFFSET');
 refused('SELECT * FROM t ORDER BY k OFFSET 5 LIMIT 10',
 	'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms for the rows that LIMIT asks', 'with OFFSET',
-	$by_row);
+	'SET gpusort.setup_cost = 1e9');
 refused('SELECT * FROM (SELECT * FROM t ORDER BY k LIMIT 10) s WHERE id > 5',
 	'the sort alone would take [0-9.]+ ms, PostgreSQL.s [0-9.]+ ms for the rows that LIMIT asks', 'in a subquery',
-	$by_row);
+	'SET gpusort.setup_cost = 1e9');
 refused('SELECT * FROM small ORDER BY k LIMIT 400', '500 rows are fewer', 'few rows, of which most are asked for');
 refused('SELECT * FROM t ORDER BY j LIMIT 90000', 'sort key 1', 'a type, with LIMIT');
 refused('SELECT * FROM t ORDER BY k LIMIT 90000',

@@ -37,10 +37,13 @@ my %queries = (
 	joined => sprintf($digest, 'SELECT a.* FROM t a JOIN t b USING (k) ORDER BY k OFFSET 0'),
 	part => sprintf($digest, 'SELECT a.* FROM t a JOIN t b ON a.k / 20 = b.k / 20 ORDER BY a.k / 20, a.k, b.k OFFSET 0'));
 my %settings = (
+	# more rows than a process finds by itself
+	limit => "SET work_mem = '64kB'",
+	first => "SET work_mem = '64kB'",
 	merge => 'SET enable_material = off; SET enable_hashjoin = off; SET enable_nestloop = off',
 	rewind => 'SET enable_material = off',
 	parallel => 'SET max_parallel_workers_per_gather = 2',
-	first_parallel => 'SET max_parallel_workers_per_gather = 2',
+	first_parallel => q{SET max_parallel_workers_per_gather = 2; SET work_mem = '64kB'},
 	window => 'SET max_parallel_workers_per_gather = 2',
 	joined => 'SET max_parallel_workers_per_gather = 2; SET enable_hashjoin = off; SET enable_nestloop = off',
 	# a sort of each process's own, of its part of the rows

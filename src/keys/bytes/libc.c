@@ -268,6 +268,19 @@ gpusort_keys_is_less_libc(const GpuSortColumn *column, char *a, uint32 length, c
 	return is_less;
 }
 
+/*
+ * Compares the beginnings of two strings of a column: not 0 if these decide, so that the strings compare likewise.
+ * Both are characters of the database.
+ */
+int
+gpusort_keys_order_first_libc(const GpuSortColumn *column, const char *a, uint32 a_length, const char *b,
+							  uint32 b_length)
+{
+	const GpuSortLibc *state = column->state;
+
+	return gpusort_libc_order_first(&state->less, a, a_length, b, b_length);
+}
+
 /* A hash over the whole keys of some strings, and the library's version. */
 static uint64
 hash_locale(const GpuSortLibc *state)
@@ -351,6 +364,13 @@ gpusort_keys_compare_libc(const GpuSortColumn *column, const char *a, const char
 
 bool
 gpusort_keys_is_less_libc(const GpuSortColumn *column, char *a, uint32 length, const char *b)
+{
+	pg_unreachable();
+}
+
+int
+gpusort_keys_order_first_libc(const GpuSortColumn *column, const char *a, uint32 a_length, const char *b,
+							  uint32 b_length)
 {
 	pg_unreachable();
 }

@@ -25,6 +25,11 @@
  *
  * Where strcoll has x 0 behind y this does not tell, and it is to be asked of the whole.
  *
+ * Of many strings that are compared with one, most differ from it in one of the first characters.  Where these are of
+ * ASCII, and elements by themselves, their places in the first level tell, without strcoll.  A character has a place
+ * if its weights are not the beginning of another's, or the same: then two that differ in them differ at a weight,
+ * whatever follows.  strcoll has been asked whether it has them in this order.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef _GNU_SOURCE
@@ -85,6 +90,89 @@ has_digits(const GpuSortLibcLess *less, GpuSortLibcWalk *walk)
 	return true;
 }
 
+/* The weights of a character of ASCII in the first level. */
+typedef struct Weights
+{
+	int count; /* of bytes; 0: they are not known, or there are none */
+	char bytes[8 + GPUSORT_LIBC_SLACK];
+} Weights;
+
+/* Compares weights byte by byte; *is_beginning: the one has all bytes of the other, and more. */
+static int
+compare_weights(const Weights *a, const Weights *b, bool *is_beginning)
+{
+	const int count = a->count < b->count ? a->count : b->count;
+	int order = memcmp(a->bytes, b->bytes, count);
+
+	*is_beginning = order == 0 && a->count != b->count;
+	return order;
+}
+
+/* Returns true if strcoll has all characters that have a place in the order of their places. */
+static bool
+are_places_right(const GpuSortLibcLess *less)
+{
+	for (int a = 1; a < 0x80; a++)
+	{
+		for (int b = 1; b < 0x80; b++)
+		{
+			const char left[] = {a, '\0'};
+			const char right[] = {b, '\0'};
+
+			if (less->places[a] != 0 && less->places[a] + 1 == less->places[b] &&
+				compare(less->locale, left, "0", right, "") >= 0)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Gives characters of ASCII their places. */
+static void
+find_places(GpuSortLibcLess *less, GpuSortLibcWalk *walk)
+{
+	Weights weights[0x80] = {{0}};
+
+	for (int c = 1; c < 0x80; c++)
+	{
+		const char character = c;
+		int count = 0;
+
+		if ((less->bytes[c] & (STARTS | IGNORED)) == STARTS)
+			count = gpusort_libc_walk(walk, &character, 1, false, weights[c].bytes, 8);
+		weights[c].count = count > 0 && count < 8 ? count : 0;
+	}
+	for (int c = 1; c < 0x80; c++)
+	{
+		bool before[0x80] = {false};
+		bool has_place = weights[c].count > 0;
+		int place = 1;
+
+		for (int other = 1; has_place && other < 0x80; other++)
+		{
+			bool is_beginning = false;
+
+			if (weights[other].count == 0)
+				continue;
+			before[other] = compare_weights(&weights[other], &weights[c], &is_beginning) < 0;
+			has_place = !is_beginning;
+			/* of characters that are the same the first counts */
+			for (int same = 1; before[other] && same < other; same++)
+			{
+				bool ignored;
+
+				if (weights[same].count > 0 && weights[same].count == weights[other].count &&
+					compare_weights(&weights[same], &weights[other], &ignored) == 0)
+					before[other] = false;
+			}
+			place += before[other];
+		}
+		less->places[c] = has_place ? place : 0;
+	}
+	if (!are_places_right(less))
+		memset(less->places, 0, sizeof(less->places));
+}
+
 /* Fills in what is needed for a locale that has keys; walk may be NULL, and then nothing is ever told. */
 void
 gpusort_libc_less_init(GpuSortLibcLess *less, locale_t locale, GpuSortLibcWalk *walk)
@@ -106,6 +194,8 @@ gpusort_libc_less_init(GpuSortLibcLess *less, locale_t locale, GpuSortLibcWalk *
 		else if ((c | CASE_BIT) >= 'a' && (c | CASE_BIT) <= 'z' && are_alike(locale, alone, other))
 			less->bytes[c] |= FOLDS;
 	}
+	if (less->tells)
+		find_places(less, walk);
 }
 
 static inline bool
@@ -194,6 +284,50 @@ gpusort_libc_is_less(const GpuSortLibcLess *less, char *a, size_t length, const 
 	is_less = strcoll_l(a, b, less->locale) < 0;
 	end[0] = '\0';
 	return is_less;
+}
+
+/* Returns where in a string of length bytes the first element at or behind this byte is that has weights. */
+static inline size_t
+skip_ignored(const GpuSortLibcLess *less, const char *bytes, size_t length, size_t at)
+{
+	while (at < length && is(less, bytes + at, IGNORED) && (at + 1 == length || is(less, bytes + at + 1, STARTS)))
+		at++;
+	return at;
+}
+
+/* Returns the place of the character at this byte of a string of length bytes; 0 if it has none there. */
+static inline int
+place_at(const GpuSortLibcLess *less, const char *bytes, size_t length, size_t at)
+{
+	if (at >= length || (at + 1 < length && !is(less, bytes + at + 1, STARTS)))
+		return 0;
+	return less->places[(unsigned char) bytes[at]];
+}
+
+/*
+ * Compares the beginnings of two strings of these lengths: less than 0 or greater than 0 if their first levels differ
+ * so, which decides for strcoll; 0 if that takes a comparison of the whole strings to tell.
+ */
+int
+gpusort_libc_order_first(const GpuSortLibcLess *less, const char *a, size_t a_length, const char *b, size_t b_length)
+{
+	size_t a_at = 0;
+	size_t b_at = 0;
+
+	for (;;)
+	{
+		int a_place;
+		int b_place;
+
+		a_at = skip_ignored(less, a, a_length, a_at);
+		b_at = skip_ignored(less, b, b_length, b_at);
+		a_place = place_at(less, a, a_length, a_at++);
+		b_place = place_at(less, b, b_length, b_at++);
+		if (a_place == 0 || b_place == 0)
+			return 0;
+		if (a_place != b_place)
+			return a_place - b_place;
+	}
 }
 
 #endif /* __GLIBC__ */

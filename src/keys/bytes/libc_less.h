@@ -23,10 +23,15 @@ typedef struct GpuSortLibcLess
 	locale_t locale;
 	bool tells;               /* it knows of any place */
 	unsigned char bytes[256]; /* facts about each byte */
+
+	/* of a character of ASCII its place among these in the first level, those that are the same there alike; 0: none */
+	unsigned char places[256];
 } GpuSortLibcLess;
 
 extern void gpusort_libc_less_init(GpuSortLibcLess *less, locale_t locale, GpuSortLibcWalk *walk);
 extern bool gpusort_libc_is_less(const GpuSortLibcLess *less, char *a, size_t length, const char *b);
+extern int gpusort_libc_order_first(const GpuSortLibcLess *less, const char *a, size_t a_length, const char *b,
+									size_t b_length);
 
 #endif /* __GLIBC__ */
 

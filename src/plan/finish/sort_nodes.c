@@ -67,8 +67,10 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 		.sort = sort,
 	};
 	GpuSortAdmission admission;
+	GpuSortGain gain = GPUSORT_GAIN_SORT;
 	GpuSortTime time;
 	double first = -1;
+	bool bounded = false;
 	double ours;
 	double native;
 
@@ -83,9 +85,12 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 		bool known;
 
 		first = gpusort_limit_rows(place->limit->limitCount, place->limit->limitOffset, rows, &known);
+		bounded = known && place->processes == 1; /* workers are not told */
 	}
 	time = gpusort_node_sort_time(place->finish->stmt->rtable, sort, rows, &admission);
-	time = gpusort_sort_time_of_first(time, rows, first);
+	if (bounded && gpusort_sort_finds_top(&time, rows, first))
+		gain = GPUSORT_GAIN_TOP;
+	time = gpusort_sort_time_of_first(time, rows, first, bounded);
 	native =
 		gpusort_native_sort_time(sort->plan.plan_rows, sort->plan.plan_width, first, time.string_factor, time.in_order);
 	if (ingest_processes > 1)
@@ -93,7 +98,7 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 			(first < 0 ? rows : Min(first, rows)) * gpusort_constant(GPUSORT_TIME_MERGE_ROW, false);
 	ours = (time.setup + time.order * rows) * place->processes +
 		(time.ingest / ingest_processes * gpusort_crowd(ingest_processes - 1) + time.compare + time.emit) * rows;
-	if (gpusort_force || gpusort_saves_enough(ours, ours, native, true))
+	if (gpusort_force || gpusort_saves_enough(ours, ours, native, gain))
 	{
 		gpusort_estimate_add(0, native - ours);
 		return true;
@@ -103,7 +108,7 @@ is_worth_it(const GpuSortPlanPlace *place, const Sort *sort, double rows, int in
 							"gpusort has to be %.1f times as fast and to save %.2f ms%s",
 							ours / 1e6, native / 1e6,
 							first >= 0 && first < rows && !time.verified ? " for the rows that LIMIT asks for" : "",
-							GPUSORT_MARGIN, gpusort_least_gain(true) / 1e6,
+							GPUSORT_MARGIN, gpusort_least_gain(gain) / 1e6,
 							time.ties * rows <= ours / 2 ? ""
 								: admission.first == GPUSORT_ENCODE_ABBREVIATION
 								? "; too many values have equal abbreviated keys"

@@ -109,6 +109,7 @@ static const Constant constants[] = {
 
 	/* grid.csv */
 	[GPUSORT_TIME_SORT_GAIN] = {300e3},
+	[GPUSORT_TIME_TOP_GAIN] = {30e3},
 	[GPUSORT_TIME_GAIN] = {3e6},
 	[GPUSORT_TIME_COST] = {2000},
 };

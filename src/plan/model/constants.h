@@ -94,6 +94,7 @@ typedef enum GpuSortConstant
 
 	/* what is to be gained, for small inputs are where the model fails: by a sort for a sort, by another place */
 	GPUSORT_TIME_SORT_GAIN,
+	GPUSORT_TIME_TOP_GAIN,
 	GPUSORT_TIME_GAIN,
 
 	/* all else: a unit of PostgreSQL's cost */

@@ -5,7 +5,8 @@
  *
  * Of a GpuSort a row has three parts, each of which grows with the row's bytes: ingest, which parallel processes
  * share; order, which all wait for; emit, which is the reader's.  Below LIMIT only the first rows
- * are ordered and emitted.  gpusort.setup_cost and gpusort.row_cost scale what constants.c has of the setup and
+ * are ordered and emitted; where they are few each process finds those of its rows, without the service.
+ * gpusort.setup_cost and gpusort.row_cost scale what constants.c has of the setup and
  * of rows: at their defaults the table holds as it is.
  *
  * PostgreSQL's sort compares rows * log2(rows) times; more for strings, of which the C library's
@@ -32,8 +33,8 @@
 #include "plan/model/key_column.h"
 #include "plan/model/shape.h"
 #include "settings.h"
-#include "sort/cutoff.h"
 #include "sort/row.h"
+#include "sort/top_rows.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 #include "utils/tuplesort.h"
@@ -47,6 +48,12 @@
  * rows come by the page that takes no longer than the scan would for giving the row out, which counts as the input's.
  */
 #define DROPPED_PART 0.55
+
+/*
+ * A process that finds the first rows by itself takes so much of the time of PostgreSQL's heap, which copies each row
+ * before it compares; for rows that are dropped none where they come by the page, likewise.
+ */
+#define TOP_PART 0.5
 
 /* Bytes that a row in the heap of the first rows has more; where the heap does not fit, all rows are sorted. */
 #define TOP_N_OVERHEAD 64.0
@@ -114,6 +121,7 @@ base_time(const GpuSortAdmission *admission, int width, bool in_order)
 	double row_scale = gpusort_row_cost / DEFAULT_ROW_COST *
 		(1 + bytes * gpusort_constant(GPUSORT_TIME_ROW_BYTE, cuda) / (ingest + order + emit));
 	GpuSortTime time = {
+		.width = width,
 		.setup = gpusort_constant(GPUSORT_TIME_SETUP, cuda) * setup_scale,
 		.ingest = ingest * row_scale,
 		.order = order * row_scale,
@@ -416,20 +424,24 @@ gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSor
 					 sort_is_in_order(rtable, sort, admission->descending), plan_is_by_page(rtable, outerPlan(sort)));
 }
 
+/* What the first of so many rows take in a heap: as it fills, others in their places, and out at the end. */
+static double
+moves_time(double rows, double first)
+{
+	return gpusort_constant(GPUSORT_TIME_HEAP_LEVEL, false) * first * (2 + log(rows / first)) * log2(Max(first, 2));
+}
+
 /* PostgreSQL's sort of the first rows, in a heap; -1 if it would sort all rows. */
 static double
 top_n_time(double rows, double first, int width, double string_factor)
 {
 	const double row_bytes = gpusort_row_bytes(width);
 	const double memory = work_mem * 1024.0;
-	double moves;
 
 	if (first >= rows || first * (row_bytes + TOP_N_OVERHEAD) > memory ||
 		(rows <= 2 * first && rows * row_bytes <= memory))
 		return -1;
-	moves = first * (2 + log(rows / first)); /* the first rows, those that displace others, and out at the end */
-	return gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * rows * string_factor +
-		gpusort_constant(GPUSORT_TIME_HEAP_LEVEL, false) * moves * log2(Max(first, 2));
+	return gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * rows * string_factor + moves_time(rows, first);
 }
 
 /*
@@ -463,15 +475,39 @@ gpusort_native_sort_time(double rows, int width, double first, double string_fac
 	return time + gpusort_constant(GPUSORT_TIME_SORT_EMIT_ROW, false) * (first >= 0 ? Min(first, rows) : rows);
 }
 
+/* Returns true if a process is to find the first of so many rows by itself; -1: all are wanted. */
+bool
+gpusort_sort_finds_top(const GpuSortTime *time, double rows, double first)
+{
+	return first >= 0 && gpusort_top_rows_fit(Max(first, 1), rows, time->width);
+}
+
+/* The same as below where each process finds the first of its rows by itself. */
+static GpuSortTime
+top_time(GpuSortTime time, double rows, double first)
+{
+	double row = time.by_page ? 0 : gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * time.string_factor;
+
+	time.setup = 0;
+	time.ingest = TOP_PART * (row + moves_time(rows, Max(first, 1)) / rows) * gpusort_row_cost / DEFAULT_ROW_COST;
+	time.order = time.compare = time.ties = 0;
+	time.emit *= first / rows;
+	time.verified = false;
+	return time;
+}
+
 /*
  * Returns what a sort of so many rows takes a row of which the first are asked for, -1: all.  Others are not emitted,
- * unless all are read to be verified, and where they are many they are dropped while they are taken in.
+ * unless all are read to be verified, and where they are many they are dropped while they are taken in.  bounded: the
+ * sort is told when it runs.
  */
 GpuSortTime
-gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
+gpusort_sort_time_of_first(GpuSortTime time, double rows, double first, bool bounded)
 {
 	double taken;
 
+	if (bounded && gpusort_sort_finds_top(&time, rows, first))
+		return top_time(time, rows, first);
 	if (first < 0 || first >= rows || time.verified)
 		return time;
 	time.emit *= first / rows;
@@ -486,25 +522,27 @@ gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
 	return time;
 }
 
-/*
- * Returns what is to be gained at least, beside the margin:
- * by a sort in a sort's place, or by what does more than sort.
- */
+/* Returns what is to be gained at least, beside the margin. */
 double
-gpusort_least_gain(bool sort)
+gpusort_least_gain(GpuSortGain gain)
 {
-	return gpusort_constant(sort ? GPUSORT_TIME_SORT_GAIN : GPUSORT_TIME_GAIN, false) * gpusort_setup_cost /
-		DEFAULT_SETUP_COST;
+	static const GpuSortConstant constants[] = {
+		[GPUSORT_GAIN_MORE] = GPUSORT_TIME_GAIN,
+		[GPUSORT_GAIN_SORT] = GPUSORT_TIME_SORT_GAIN,
+		[GPUSORT_GAIN_TOP] = GPUSORT_TIME_TOP_GAIN,
+	};
+
+	return gpusort_constant(constants[gain], false) * gpusort_setup_cost / DEFAULT_SETUP_COST;
 }
 
 /*
  * The one comparison, of paths and of the Sorts that no path shows: returns true if what takes this time, of which own
- * is its own work, may take the place of what takes native, a sort in a sort's place or not.
+ * is its own work, may take the place of what takes native.
  */
 bool
-gpusort_saves_enough(double time, double own, double native, bool sort)
+gpusort_saves_enough(double time, double own, double native, GpuSortGain gain)
 {
-	return time + (GPUSORT_MARGIN - 1) * Max(own, 0) + gpusort_least_gain(sort) < native;
+	return time + (GPUSORT_MARGIN - 1) * Max(own, 0) + gpusort_least_gain(gain) < native;
 }
 
 /* Returns what reading a process's ranges takes beside their rows. */

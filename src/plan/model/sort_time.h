@@ -26,6 +26,7 @@ typedef struct GpuSortTime
 	double compare; /* comparisons of rows with equal keys, by the reader */
 	double ties;    /* the part of compare for different strings that are equal on a collation's first level */
 
+	uint32 width;  /* of a row, bytes of its data */
 	bool verified; /* all rows are read and verified before the first one is emitted */
 	bool by_page;  /* rows are read by the page, not from the scan node */
 
@@ -34,16 +35,25 @@ typedef struct GpuSortTime
 	bool in_order;        /* its rows are in order already */
 } GpuSortTime;
 
+/* What takes the place of what: that much is to be gained at least. */
+typedef enum GpuSortGain
+{
+	GPUSORT_GAIN_MORE, /* something that does more than sort */
+	GPUSORT_GAIN_SORT, /* a sort, of a sort's place */
+	GPUSORT_GAIN_TOP,  /* likewise, where a process finds the first rows by itself */
+} GpuSortGain;
+
 extern GpuSortTime gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys,
 										  const GpuSortAdmission *admission);
 extern GpuSortTime gpusort_node_sort_time(List *rtable, const Sort *sort, double rows,
 										  const GpuSortAdmission *admission);
-extern GpuSortTime gpusort_sort_time_of_first(GpuSortTime time, double rows, double first);
+extern bool gpusort_sort_finds_top(const GpuSortTime *time, double rows, double first);
+extern GpuSortTime gpusort_sort_time_of_first(GpuSortTime time, double rows, double first, bool bounded);
 extern double gpusort_native_sort_time(double rows, int width, double first, double string_factor, bool in_order);
 extern double gpusort_string_factor(const PathKey *key);
 extern bool gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key);
 extern double gpusort_ranges_time(void);
-extern double gpusort_least_gain(bool sort);
-extern bool gpusort_saves_enough(double time, double own, double native, bool sort);
+extern double gpusort_least_gain(GpuSortGain gain);
+extern bool gpusort_saves_enough(double time, double own, double native, GpuSortGain gain);
 
 #endif /* GPUSORT_SORT_TIME_H */

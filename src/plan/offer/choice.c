@@ -251,10 +251,14 @@ saves_enough(const GpuSortChoice *choice, const Path *path, double time)
 {
 	const bool sorts = only_sorts(choice->native);
 	const bool merged = sorts && IsA(choice->native, GatherMergePath);
+	GpuSortGain gain = GPUSORT_GAIN_MORE;
 
 	if (hashing_may_suffer(choice, path))
 		return time < choice->own_time;
-	return gpusort_saves_enough(time, time - input_time(choice->place->root, path, merged), choice->own_time, sorts);
+	if (sorts)
+		gain = gpusort_path_finds_top(choice->place->root, path, choice->place->first) ? GPUSORT_GAIN_TOP
+																					   : GPUSORT_GAIN_SORT;
+	return gpusort_saves_enough(time, time - input_time(choice->place->root, path, merged), choice->own_time, gain);
 }
 
 /* Compares a path over GpuSort with the best one for the place so far; it may be NULL. */

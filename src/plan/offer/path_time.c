@@ -40,6 +40,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
 #include "plan/admission.h"
+#include "plan/model/constants.h"
 #include "plan/model/native_time.h"
 #include "plan/model/output_time.h"
 #include "plan/model/shape.h"
@@ -568,6 +569,37 @@ input_in_plan(const Estimate *estimate, const GpuSortPath *path, bool *gathered)
 }
 
 /*
+ * Returns true if it is a LIMIT of so many rows that asks for a path's first rows, of its query or of one around it:
+ * the sort is told when it runs.  A cursor tells nobody, and where the number is not known yet it may be a large one.
+ */
+static bool
+is_bounded(const PlannerInfo *root)
+{
+	const Query *query = root->parse;
+
+	while (query->limitCount == NULL && root->parent_root != NULL)
+	{
+		root = root->parent_root;
+		query = root->parse;
+	}
+	return query->limitCount != NULL && IsA(query->limitCount, Const) &&
+		(query->limitOffset == NULL || IsA(query->limitOffset, Const));
+}
+
+/*
+ * Returns true if a path is a GpuSort of which each process finds the first rows by itself, if so many are wanted (-1:
+ * all).
+ */
+bool
+gpusort_path_finds_top(const PlannerInfo *root, const Path *path, double first)
+{
+	if (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	return gpusort_path_is_sort(path) && is_bounded(root) &&
+		gpusort_sort_finds_top(&((const GpuSortPath *) path)->time, ((const GpuSortPath *) path)->custom.path.rows, first);
+}
+
+/*
  * For the choice of a path the rows of a Gather that PostgreSQL has come up through it, which takes longer than what
  * will be: less is gained by a plan that is new above a Gather.
  */
@@ -578,7 +610,9 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	const Path *input = estimate->note ? input_in_plan(estimate, path, &gathered) : path->input;
 	GpuSortParts time = sorted_time(estimate, input, path->custom.path.pathkeys);
 	double rows = path->custom.path.rows;
-	const GpuSortTime sort = gpusort_sort_time_of_first(path->time, rows, estimate->first);
+	const bool bounded = is_bounded(estimate->root);
+	const bool finds_top = bounded && gpusort_sort_finds_top(&path->time, rows, estimate->first);
+	const GpuSortTime sort = gpusort_sort_time_of_first(path->time, rows, estimate->first, bounded);
 	GpuSortParts sorted = {.rows = rows, .processes = 1};
 	GpuSortParts by_range;
 	double time_by_range;
@@ -595,6 +629,8 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	{
 		sorted.start = gpusort_start_time(input->parallel_workers);
 		sorted.before = sorted.before * gpusort_crowd(input->parallel_workers) + sorted.start;
+		if (finds_top)
+			sorted.before += estimate->first * input->parallel_workers * gpusort_constant(GPUSORT_TIME_GATHER_ROW, false);
 	}
 	sorted.before += sort.setup + sort.order * rows;
 	sorted.above = (sort.compare + sort.emit) * rows; /* those who read ranges compare what is in them */
