@@ -75,15 +75,26 @@ typedef struct GpuSortUse
 	bool totals; /* RUNNING: more of the rows before it than how many there are */
 } GpuSortUse;
 
+/* A BRIN index that tells which blocks of the child's table can have the first rows. */
+typedef struct GpuSortBlockIndex
+{
+	Oid index;         /* InvalidOid: there is none */
+	AttrNumber column; /* of the index, with the values of the first sort column */
+} GpuSortBlockIndex;
+
+/* More first rows than so many are not looked for in that way, as each that comes before others has to find its place. */
+#define GPUSORT_FIRST_KEYS_MAX 10000
+
 /* What a finished plan of either node tells the executor, in custom_private. */
 typedef struct GpuSortPlanInfo
 {
 	GpuSortColumn *columns;
 	int ncolumns;
-	bool rescannable;      /* the child gives the same rows when read again */
-	int visible;           /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
-	int range_columns;     /* rows equal in so many leading columns are read by one process; 0: all rows are */
-	GpuSortUse use;        /* what the node above does */
+	bool rescannable;  /* the child gives the same rows when read again */
+	int visible;       /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
+	int range_columns; /* rows equal in so many leading columns are read by one process; 0: all rows are */
+	GpuSortUse use;    /* what the node above does */
+	GpuSortBlockIndex block_index;
 	const char *why_alone; /* why one process runs what is above, though several take rows in; NULL: no path says */
 
 	/* workers take rows in even where PostgreSQL runs the statement without: it has none elsewhere */
@@ -100,6 +111,7 @@ extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
 extern void gpusort_plan_set_why_alone(CustomScan *plan, const char *why_alone);
 extern void gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use);
+extern void gpusort_plan_set_block_index(CustomScan *plan, const GpuSortBlockIndex *index);
 extern void gpusort_plan_set_starts_workers(CustomScan *plan);
 extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);
 

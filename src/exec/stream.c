@@ -168,12 +168,15 @@ static void
 sort_input(GpuSortScanState *state)
 {
 	GpuSortState *sort = state->sort;
+	GpuSortRangeScan *ranges = gpusort_plan_source_ranges(&state->source);
 	GpuSortFailure failure;
 
 	if (state->workers_ended)
 		elog(ERROR, "GpuSort cannot start its workers again");
 	sort->bound = gpusort_bound_rows(state->limit);
 	sort->offset = offset(state);
+	if (ranges != NULL)
+		gpusort_range_scan_begin(ranges, sort->bound);
 	if (state->parallel != NULL)
 		/* Rows that several processes read are put before one is asked for; this process is to sort alone. */
 		gpusort_sort_begin_native(sort, gpusort_parallel_sort_refusal(state->parallel));

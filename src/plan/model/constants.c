@@ -32,6 +32,8 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_MEMORY_RUN] = {0, 9},
 	/* 2026-11-23-any-size-files-h100-16-cores.csv */
 	[GPUSORT_TIME_DISK_PAGE] = {10.3e3, 5.3e3},
+	/* 2026-11-29-brin-host-2-cores.csv */
+	[GPUSORT_TIME_SUMMARY] = {1000},
 
 	/* 2026-11-21-costs-*.csv */
 	[GPUSORT_TIME_COMPARISON] = {25},
