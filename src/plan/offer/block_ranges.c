@@ -268,8 +268,12 @@ gpusort_block_ranges_path(PlannerInfo *root, const Path *path, double first)
 	scan = apply_projection_to_path(root, candidate.table, scan, sort->subpath->pathtarget);
 	count_ranges(&candidate);
 	part = part_read(&candidate, first, scan->rows, native->parallel_workers > 0);
-	if (part > MOST_RANGES && !gpusort_force)
-		return NULL;
+	if (part > MOST_RANGES)
+	{
+		if (!gpusort_force)
+			return NULL;
+		part = MOST_RANGES;
+	}
 	scan->total_cost = scan->startup_cost + (scan->total_cost - scan->startup_cost) * part;
 	return gpusort_first_blocks_path(root, path->parent, scan, scan->rows * part, path->pathkeys, &candidate.index,
 									 candidate.ranges * gpusort_constant(GPUSORT_TIME_SUMMARY, false));
