@@ -22,11 +22,11 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-typedef struct Key
+typedef struct FirstKey
 {
 	Datum value;
 	bool null;
-} Key;
+} FirstKey;
 
 struct GpuSortFirstKeys
 {
@@ -37,7 +37,7 @@ struct GpuSortFirstKeys
 	bool ties; /* further columns tell rows apart whose keys are equal */
 	int wanted;
 	int count;
-	Key *heap; /* no key comes before those below it */
+	FirstKey *heap; /* no key comes before those below it */
 };
 
 /* Makes the keys of the first of these columns. */
@@ -68,13 +68,13 @@ void
 gpusort_first_keys_reset(GpuSortFirstKeys *first, uint64 wanted)
 {
 	MemoryContextReset(first->context);
-	first->heap = MemoryContextAlloc(first->context, wanted * sizeof(Key));
+	first->heap = MemoryContextAlloc(first->context, wanted * sizeof(FirstKey));
 	first->wanted = wanted;
 	first->count = 0;
 }
 
 static inline int
-compare(GpuSortFirstKeys *first, const Key *a, const Key *b)
+compare(GpuSortFirstKeys *first, const FirstKey *a, const FirstKey *b)
 {
 	return ApplySortComparator(a->value, a->null, b->value, b->null, &first->order);
 }
@@ -83,7 +83,7 @@ compare(GpuSortFirstKeys *first, const Key *a, const Key *b)
 bool
 gpusort_first_keys_may_hold(GpuSortFirstKeys *first, Datum key, bool null)
 {
-	const Key other = {.value = key, .null = null};
+	const FirstKey other = {.value = key, .null = null};
 
 	return first->count < first->wanted || compare(first, &other, &first->heap[0]) < (first->ties ? 1 : 0);
 }
@@ -92,16 +92,16 @@ gpusort_first_keys_may_hold(GpuSortFirstKeys *first, Datum key, bool null)
 bool
 gpusort_first_keys_hold(GpuSortFirstKeys *first, Datum key, bool null)
 {
-	const Key other = {.value = key, .null = null};
+	const FirstKey other = {.value = key, .null = null};
 
 	return compare(first, &other, &first->heap[0]) <= 0;
 }
 
 /* Puts a key into the heap, from place i upwards, where there is room. */
 static void
-sift_up(GpuSortFirstKeys *first, int i, Key key)
+sift_up(GpuSortFirstKeys *first, int i, FirstKey key)
 {
-	Key *heap = first->heap;
+	FirstKey *heap = first->heap;
 
 	while (i > 0 && compare(first, &key, &heap[(i - 1) / 2]) > 0)
 	{
@@ -113,9 +113,9 @@ sift_up(GpuSortFirstKeys *first, int i, Key key)
 
 /* Puts a key into the heap in the place of the last. */
 static void
-replace_last(GpuSortFirstKeys *first, Key key)
+replace_last(GpuSortFirstKeys *first, FirstKey key)
 {
-	Key *heap = first->heap;
+	FirstKey *heap = first->heap;
 	int i = 0;
 
 	for (int child = 1; child < first->count; child = 2 * i + 1)
@@ -130,10 +130,10 @@ replace_last(GpuSortFirstKeys *first, Key key)
 	heap[i] = key;
 }
 
-static Key
+static FirstKey
 copy_key(GpuSortFirstKeys *first, Datum value, bool null)
 {
-	Key key = {.value = value, .null = null};
+	FirstKey key = {.value = value, .null = null};
 
 	if (!null && !first->by_value)
 	{
@@ -149,8 +149,8 @@ copy_key(GpuSortFirstKeys *first, Datum value, bool null)
 bool
 gpusort_first_keys_take(GpuSortFirstKeys *first, Datum key, bool null)
 {
-	const Key other = {.value = key, .null = null};
-	Key last;
+	const FirstKey other = {.value = key, .null = null};
+	FirstKey last;
 	int order;
 
 	if (first->count < first->wanted)

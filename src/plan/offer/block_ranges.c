@@ -6,12 +6,13 @@
  * The executor reads ranges of blocks best first, by the leading key, until no other can have a row that is wanted
  * (exec/range_scan.c).  How many these are is estimated in two ways, of which the lesser holds:
  *
- *	- each range that is read has one of the first rows, at least, where all of them fulfil the conditions;
+ *	- each range that is read has one of the first rows, at least, where all of them fulfil the conditions, and the index
+ *	  says nothing of rows that are gone;
  *	- where rows lie in the order of the key, the first are side by side.
  *
- * With conditions the first rows can be anywhere.  If the estimate is wrong all ranges are read, which takes
- * a sequential scan of all blocks.  So a path competes only where PostgreSQL does that; and where it does so in several
- * processes, with what ten times the ranges take, and not if there is a condition on the key.
+ * If the estimate is wrong all ranges are read, which takes a sequential scan of all blocks.  So a path competes only
+ * where PostgreSQL does that.  Where it does so in several processes more is at stake: the second estimate counts
+ * alone, with conditions ten times of it, and there is no path if one of them is on the key.
  *
  *-------------------------------------------------------------------------
  */
@@ -191,16 +192,20 @@ has_key_condition(const Candidate *candidate)
 	return bms_overlap(columns, others);
 }
 
-/* Returns how many ranges of a table are read for so many first rows of those that a scan of it gives. */
+/*
+ * Returns how many ranges of a table are read for so many first rows of those that a scan of it gives; cautious: if
+ * rows lie in the order of the key.
+ */
 static double
-ranges_read(const Candidate *candidate, double first, double rows)
+ranges_read(const Candidate *candidate, double first, double rows, bool cautious)
 {
 	const double tuples = Max(candidate->table->tuples, 1);
 	const double ranges = candidate->ranges;
 	double looked_at = first * tuples / Max(rows, 1);
 	double nulls = 0;
 	double different;
-	double in_order = 0;
+	double correlation = 0;
+	double in_order;
 	VariableStatData column;
 	bool is_default;
 
@@ -213,7 +218,7 @@ ranges_read(const Candidate *candidate, double first, double rows)
 		nulls = ((Form_pg_statistic) GETSTRUCT(column.statsTuple))->stanullfrac;
 		if (get_attstatsslot(&slot, column.statsTuple, STATISTIC_KIND_CORRELATION, InvalidOid, ATTSTATSSLOT_NUMBERS))
 		{
-			in_order = fabs(slot.numbers[0]);
+			correlation = slot.numbers[0];
 			free_attstatsslot(&slot);
 		}
 	}
@@ -223,7 +228,8 @@ ranges_read(const Candidate *candidate, double first, double rows)
 	if (list_length(candidate->pathkeys) > 1)
 		looked_at += Max(tuples / Max(different, 1),
 						 linitial_node(PathKey, candidate->pathkeys)->pk_nulls_first ? nulls * tuples : 0);
-	return Min(Min(looked_at, looked_at * ranges / tuples + 1 + ranges * sqrt(Max(1 - in_order * in_order, 0))), ranges);
+	in_order = looked_at * ranges / tuples + 1 + ranges * sqrt(Max(1 - correlation * correlation, 0));
+	return Min(cautious ? in_order : Min(looked_at, in_order), ranges);
 }
 
 /*
@@ -234,7 +240,7 @@ static double
 part_read(const Candidate *candidate, double first, double rows, bool parallel)
 {
 	const double pages = candidate->table->pages;
-	double read = ranges_read(candidate, first, rows);
+	double read = ranges_read(candidate, first, rows, parallel);
 
 	if (pages == 0 || (parallel && has_key_condition(candidate)))
 		return 1;

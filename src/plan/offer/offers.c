@@ -427,13 +427,13 @@ compete_offers(GpuSortChoice *choice, const RelOffers *of_rel)
 		gpusort_choice_compete(choice, with_children(choice->place, lfirst(cell)));
 }
 
-/* Returns true if a path is a GpuSort, whatever is computed of its rows. */
+/* Returns true if a path is a GpuSort of the blocks that an index tells, whatever is computed of its rows. */
 static bool
-is_gpusort(const Path *path)
+reads_few_blocks(const Path *path)
 {
 	while (IsA(path, ProjectionPath))
 		path = ((const ProjectionPath *) path)->subpath;
-	return gpusort_path_is_sort(path);
+	return gpusort_path_is_sort(path) && OidIsValid(((const GpuSortPath *) path)->block_index.index);
 }
 
 /* Has all that could stand in a place compete for it; paths of PostgreSQL's are there with what takes places below. */
@@ -449,7 +449,8 @@ choose(const GpuSortPathPlace *place, Path *path, const RelOffers *of_rel, const
 	if (of_rel == NULL && of_order == NULL && !joins && !sorts && groups == NULL)
 		return taken;
 	choice = gpusort_choice_begin(place, path, taken);
-	choice.forced = gpusort_force && !is_gpusort(taken) && (of_order != NULL || sorts || gpusort_path_sorts_for_aggregates(place->root, taken));
+	choice.forced = gpusort_force && !reads_few_blocks(taken) &&
+		(of_order != NULL || sorts || gpusort_path_sorts_for_aggregates(place->root, taken));
 	compete_offers(&choice, of_rel);
 	compete_offers(&choice, of_order);
 	if (sorts && of_order == NULL)
