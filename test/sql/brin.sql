@@ -220,6 +220,7 @@ CREATE VIEW gs.brin_view AS SELECT id, at AS moment FROM ONLY gs.brin_log WHERE 
 SELECT is(gs.brin_compare('SELECT id FROM gs.brin_view ORDER BY moment DESC LIMIT 3'), 'same', 'a view');
 SELECT is(gs.compare_results('SELECT id FROM gs.brin_log TABLESAMPLE bernoulli (50) REPEATABLE (3) ORDER BY at DESC LIMIT 3'), 'same', 'a sample');
 SELECT is(gs.brin_compare('SELECT id FROM ONLY gs.brin_log WHERE now() IS NULL ORDER BY at DESC LIMIT 3'), 'no index is used', 'a condition without a column');
+SELECT is(gs.brin_ranges('SELECT id FROM ONLY gs.brin_log WHERE random() >= 0 ORDER BY at DESC LIMIT 3'), NULL, 'a volatile condition');
 
 DROP VIEW gs.brin_view;
 DROP TABLE gs.brin, gs.brin_log, gs.brin_child, gs.brin_types, brin_temp, gs.brin_parts;

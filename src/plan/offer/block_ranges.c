@@ -78,14 +78,18 @@ scan_below(const Path *path)
 	return path->pathtype == T_SeqScan ? path : NULL;
 }
 
-/* Returns true if rel is a table of its own, whose rows come by the page, and no condition is without a column. */
+/*
+ * Returns true if rel is a table of its own, whose rows come by the page, and no condition is without a column, or to
+ * be evaluated for each row.
+ */
 static bool
 is_plain_table(PlannerInfo *root, const RelOptInfo *rel)
 {
 	const RangeTblEntry *entry;
 
 	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->indexlist == NIL ||
-		root->hasPseudoConstantQuals || !bms_is_empty(rel->lateral_relids))
+		root->hasPseudoConstantQuals || !bms_is_empty(rel->lateral_relids) ||
+		contain_volatile_functions((Node *) rel->baserestrictinfo))
 		return false;
 	entry = planner_rt_fetch(rel->relid, root);
 	return !entry->inh && entry->tablesample == NULL && gpusort_table_is_by_page(entry->relid);
@@ -263,7 +267,8 @@ gpusort_block_ranges_path(PlannerInfo *root, const Path *path, double first)
 	double part;
 
 	if (first < 1 || first > GPUSORT_FIRST_KEYS_MAX || native == NULL || path->pathkeys == NIL ||
-		!is_plain_table(root, native->parent))
+		!is_plain_table(root, native->parent) ||
+		contain_volatile_functions((Node *) sort->subpath->pathtarget->exprs))
 		return NULL;
 	candidate.table = native->parent;
 	if (!find_index(&candidate))
