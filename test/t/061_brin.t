@@ -1,5 +1,5 @@
-# First rows by a BRIN index, beside others: rows that come, go and move while ranges are summarised and forgotten.  In one
-# statement the last rows by ranges are those of a scan of the whole table; older snapshots see what they are to see.
+# First rows by a BRIN index, beside others: rows that come, go and move while ranges are summarised and forgotten.  In
+# one statement the last rows by ranges are those of a scan of the whole table; older snapshots see what they are to.
 use strict;
 use warnings;
 
@@ -62,7 +62,8 @@ is_deeply([ grep { /ERROR/ && !/deadlock/ } @said ], [], 'writers were not distu
 # --- older snapshots --------------------------------------------------------------------------------
 
 # From PostgreSQL 16 on the update is HOT, and a range that is summarised after it does not have the old value.
-$node->safe_psql('postgres', q{TRUNCATE log; INSERT INTO log SELECT i, i, repeat('p', 60) FROM generate_series(1, 8000) i;
+$node->safe_psql('postgres', q{TRUNCATE log;
+	INSERT INTO log SELECT i, i, repeat('p', 60) FROM generate_series(1, 8000) i;
 	VACUUM ANALYZE log; SELECT brin_summarize_new_values('log_v')});
 my @isolation = ('REPEATABLE READ', 'SERIALIZABLE');
 my $writer = $writers[0];
