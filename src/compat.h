@@ -165,6 +165,27 @@
 #define REPORT_COPY_WRITE() pgstat_report_wait_start(WAIT_EVENT_COPY_TO_WRITE)
 #endif
 
+/* What reads a BRIN index's summaries */
+#if PG_VERSION_NUM < 170000
+#define BRIN_REVMAP_INITIALIZE(index, blocks) brinRevmapInitialize(index, blocks, NULL)
+#define BRIN_GET_TUPLE(map, block, buffer, line, bytes) \
+	brinGetTupleForHeapBlock(map, block, buffer, line, bytes, BUFFER_LOCK_SHARE, NULL)
+#else
+#define BRIN_REVMAP_INITIALIZE(index, blocks) brinRevmapInitialize(index, blocks)
+#define BRIN_GET_TUPLE(map, block, buffer, line, bytes) \
+	brinGetTupleForHeapBlock(map, block, buffer, line, bytes, BUFFER_LOCK_SHARE)
+#endif
+
+/*
+ * Updates of columns that BRIN indexes alone have are HOT: a range that is summarised afterwards lacks the values of
+ * rows that were updated so, which an older snapshot sees.
+ */
+#if PG_VERSION_NUM < 160000
+#define SUMMARIES_LACK_OLD_ROWS false
+#else
+#define SUMMARIES_LACK_OLD_ROWS true
+#endif
+
 /* Begins a COPY of a query to the client */
 #if PG_VERSION_NUM < 160000
 #define BEGIN_COPY_TO(pstate, query, options) BeginCopyTo(pstate, NULL, query, InvalidOid, NULL, false, NIL, options)

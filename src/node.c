@@ -23,7 +23,8 @@ typedef enum PlanPrivate
 	PLAN_VALUE_TYPES,
 	PLAN_KEY_TYPES,
 	PLAN_SCALARS,
-	PLAN_WHY_ALONE, /* a String; empty: NULL */
+	PLAN_BLOCK_INDEX, /* an Oid */
+	PLAN_WHY_ALONE,   /* a String; empty: NULL */
 	PLAN_PRIVATE_Count,
 } PlanPrivate;
 
@@ -40,6 +41,7 @@ typedef enum PlanScalar
 	SCALAR_USE_ROWS,
 	SCALAR_USE_TOTALS,
 	SCALAR_STARTS_WORKERS,
+	SCALAR_BLOCK_COLUMN,
 	SCALAR_Count,
 } PlanScalar;
 
@@ -84,7 +86,8 @@ gpusort_plan_pack(const Sort *sort)
 	lists = lappend(lists, key_types);
 	for (int i = 0; i < SCALAR_Count; i++)
 		scalars = lappend_int(scalars, values[i]);
-	lists = lappend(lappend(lists, scalars), makeString(""));
+	lists = lappend(lappend(lists, scalars), list_make1_oid(InvalidOid));
+	lists = lappend(lists, makeString(""));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
@@ -147,6 +150,14 @@ gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use)
 	set_scalar(plan, SCALAR_USE_AFTER, use->after);
 	set_scalar(plan, SCALAR_USE_ROWS, use->rows);
 	set_scalar(plan, SCALAR_USE_TOTALS, use->totals);
+}
+
+/* Has an index tell which blocks of the child's table can have the first rows. */
+void
+gpusort_plan_set_block_index(CustomScan *plan, const GpuSortBlockIndex *index)
+{
+	linitial_oid(list_nth(plan->custom_private, PLAN_BLOCK_INDEX)) = index->index;
+	set_scalar(plan, SCALAR_BLOCK_COLUMN, index->column);
 }
 
 /* Lets workers take rows in even where PostgreSQL runs the statement without. */
@@ -214,6 +225,10 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 		.after = list_nth_int(scalars, SCALAR_USE_AFTER),
 		.rows = list_nth_int(scalars, SCALAR_USE_ROWS) != 0,
 		.totals = list_nth_int(scalars, SCALAR_USE_TOTALS) != 0,
+	};
+	info->block_index = (GpuSortBlockIndex){
+		.index = linitial_oid(list_nth(lists, PLAN_BLOCK_INDEX)),
+		.column = list_nth_int(scalars, SCALAR_BLOCK_COLUMN),
 	};
 	info->starts_workers = list_nth_int(scalars, SCALAR_STARTS_WORKERS) != 0;
 	info->estimated_rows = plan->scan.plan.plan_rows;

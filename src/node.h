@@ -75,15 +75,26 @@ typedef struct GpuSortUse
 	bool totals; /* RUNNING: needs more of the earlier rows than their number */
 } GpuSortUse;
 
+/* A BRIN index that tells which blocks of the child's table can have the first rows. */
+typedef struct GpuSortBlockIndex
+{
+	Oid index;         /* InvalidOid: there is none */
+	AttrNumber column; /* of the index, with the values of the first sort column */
+} GpuSortBlockIndex;
+
+/* More first rows than so many are not looked for in that way: each that comes has to find its place among them. */
+#define GPUSORT_FIRST_KEYS_MAX 10000
+
 /* What a finished plan of either node tells the executor, in custom_private. */
 typedef struct GpuSortPlanInfo
 {
 	GpuSortColumn *columns;
 	int ncolumns;
-	bool rescannable;      /* the child gives the same rows when read again */
-	int visible;           /* number of leading attributes that the node above sees; the others are resjunk, for sorting */
-	int range_columns;     /* one process reads all rows that are equal in this many leading columns; 0: all rows */
-	GpuSortUse use;        /* by the node above */
+	bool rescannable;  /* the child gives the same rows when read again */
+	int visible;       /* number of leading attributes that the node above sees; the others are resjunk, for sorting */
+	int range_columns; /* one process reads all rows that are equal in this many leading columns; 0: all rows */
+	GpuSortUse use;    /* by the node above */
+	GpuSortBlockIndex block_index;
 	const char *why_alone; /* why only one process works above the sort, or NULL */
 
 	/* starts workers for its input, in a statement that PostgreSQL runs without workers */
@@ -100,6 +111,7 @@ extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
 extern void gpusort_plan_set_why_alone(CustomScan *plan, const char *why_alone);
 extern void gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use);
+extern void gpusort_plan_set_block_index(CustomScan *plan, const GpuSortBlockIndex *index);
 extern void gpusort_plan_set_starts_workers(CustomScan *plan);
 extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);
 

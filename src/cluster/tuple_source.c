@@ -63,8 +63,9 @@ claim_blocks(GpuSortTupleSource *scan)
 }
 
 /*
- * Returns true if a tuple that is alive belongs to no chain: nobody has, or is about to have, a newer version.  One that
- * several transactions lock, this one among them, is none: freezing might need a new multixact, which no worker may make.
+ * Returns true if a tuple that is alive belongs to no chain: nobody has, or is about to have, a newer version.  One
+ * that several transactions lock, this one among them, does not count as such: freezing it might need a new multixact,
+ * which no worker may make.
  */
 static bool
 is_alone(HeapTupleHeader tuple)

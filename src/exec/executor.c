@@ -11,6 +11,7 @@
  *	  ingest.c			the node below Gather, and the sort above; gather.c
  *	  scan_state.h		the node's state
  *	  plan_source.c		the child's rows, as the source of a sort; page_source.c: by the page of a table
+ *	  range_scan.c		which ranges of its blocks are read; block_ranges.c: what an index says of them; first_keys.c
  *	  page_quals.c		a scan's conditions, for a page; tuple_columns.c: its tuples' values
  *	  bound.c			what a Limit above wants
  *	  running.c			a WindowAgg above, where rows before tell all that it computes; running_functions.c: its functions
@@ -55,10 +56,12 @@ make_sort(GpuSortScanState *state)
 	const GpuSortPlanInfo *info = &state->info;
 	PlanState *child = gpusort_child(state);
 	GpuSortSource *source = &state->source.source;
+	const bool ranges = OidIsValid(info->block_index.index) && (state->eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0;
 
 	state->ingest = gpusort_ingest_find(child, info);
 	if (state->ingest == NULL)
-		gpusort_plan_source_init(&state->source, child, state->rows, info->columns, info->ncolumns, info->rescannable);
+		gpusort_plan_source_init(&state->source, child, state->rows, info->columns, info->ncolumns, info->rescannable,
+								 ranges ? &info->block_index : NULL);
 	else
 		source = gpusort_ingest_source(state->ingest, state->rows, info->rescannable);
 	state->sort = gpusort_sort_create(&state->rows->rows, source, info->columns, info->ncolumns);

@@ -214,6 +214,35 @@ is_untold(const GpuSortScanState *state)
 		(state->parallel == NULL || state->sort->figures.outcome.key_bits == 0);
 }
 
+/* Shows the index that tells which blocks can have the first rows, and with ANALYZE how many ranges were read. */
+static void
+show_ranges(const GpuSortScanState *state, ExplainState *es)
+{
+	const GpuSortRangeScan *scan = gpusort_plan_source_ranges(&state->source);
+	const GpuSortRangeCounts counts =
+		es->analyze && scan != NULL ? gpusort_range_scan_counts(scan) : (GpuSortRangeCounts){0};
+	const char *index = get_rel_name(state->info.block_index.index);
+	const char *read = "";
+
+	if (index == NULL)
+		elog(ERROR, "cache lookup failed for index %u", state->info.block_index.index);
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("BRIN Index", index, es);
+		if (counts.in_use)
+		{
+			ExplainPropertyUInteger("Block Ranges Read", NULL, counts.read, es);
+			ExplainPropertyUInteger("Block Ranges", NULL, counts.ranges, es);
+		}
+		return;
+	}
+	if (counts.in_use)
+		read = psprintf("%u of %u ", counts.read, counts.ranges);
+	else if (es->analyze)
+		read = "all, not ";
+	ExplainPropertyText("Block Ranges", psprintf("%sby BRIN index %s", read, quote_identifier(index)), es);
+}
+
 /* Shows the keys, and with ANALYZE what happened, as the ExplainCustomScan callback. */
 void
 gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
@@ -224,6 +253,8 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuSortTimes ms;
 
 	gpusort_explain_keys(state, "Sort Key", state->info.ncolumns, ancestors, es);
+	if (OidIsValid(state->info.block_index.index))
+		show_ranges(state, es);
 	if (state->percentiles != NULL)
 		gpusort_percentiles_explain(state->percentiles, es);
 	if (!es->analyze || is_untold(state))

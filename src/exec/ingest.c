@@ -275,7 +275,7 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	ps->ps_ProjInfo = NULL;
 	state->rows = create_rows(outerPlanState(node), state->info.visible);
 	gpusort_plan_source_init(&state->child, outerPlanState(node), state->rows, state->info.columns,
-							 state->info.ncolumns, false);
+							 state->info.ncolumns, false, NULL);
 	state->part = gpusort_sort_create(&state->rows->rows, &state->child.source, state->info.columns,
 									  state->info.ncolumns);
 	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
@@ -544,7 +544,7 @@ GpuSortSource *
 gpusort_ingest_source(GpuSortIngestState *state, const GpuSortHeapRows *rows, bool may_restart)
 {
 	gpusort_plan_source_init(&state->source.plan, &state->gather->ps, rows, state->info.columns, state->info.ncolumns,
-							 may_restart);
+							 may_restart, NULL);
 	state->source.plan.source.methods = &source_methods;
 	state->source.ingest = state;
 	return &state->source.plan.source;

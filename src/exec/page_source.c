@@ -14,6 +14,9 @@
  * next call finds it.  So it is legal at any time to rescan the node, and to ask it for its next row, which is also how
  * a scan is begun: the first row is the node's, and pages follow once the scan is under way.
  *
+ * Where only the first rows of a sort are wanted, and an index tells which blocks can have them, the scan is begun, and
+ * led from one range of blocks to the next, by range_scan.c, which also drops rows that are not among these.
+ *
  * A batch is a page's rows, or as many of them as there is room for values of.  The tuples, and the values, lie in the
  * page, which the scan keeps pinned until it goes to the next: nobody moves or removes them there.
  *
@@ -72,6 +75,7 @@ struct GpuSortPageSource
 	HeapTupleData tuple;         /* that other_quals are asked about */
 	GpuSortPageQuals *threshold; /* of the first column to sort by, which is asked last; NULL: it is not */
 	GpuSortPageAhead ahead;
+	GpuSortRangeScan *ranges; /* NULL: blocks are read in their order */
 
 	GpuSortTupleColumns *columns; /* what a row has values of, if nothing is computed */
 	int nvalues;
@@ -172,11 +176,13 @@ make_threshold(const GpuSortPageSource *pages, const Scan *scan, AttrNumber attn
 
 /*
  * Returns the source of child's rows, for a sort by these columns of them; NULL if they must be read row by row.
- * whole: the rows have no resjunk attributes; stored: the visible ones of them are the table's tuple as it is.
+ * whole: the rows have no resjunk attributes; stored: the visible ones of them are the table's tuple as it is; index
+ * tells which blocks can have the first rows, where it is not NULL.
  * The source belongs to the current memory context, and child to the caller.
  */
 GpuSortPageSource *
-gpusort_page_source_create(PlanState *child, bool whole, bool stored, const GpuSortColumn *columns, int ncolumns)
+gpusort_page_source_create(PlanState *child, bool whole, bool stored, const GpuSortColumn *columns, int ncolumns,
+						   const GpuSortBlockIndex *index)
 {
 	SeqScanState *node = (SeqScanState *) child;
 	GpuSortPageSource *pages;
@@ -197,7 +203,9 @@ gpusort_page_source_create(PlanState *child, bool whole, bool stored, const GpuS
 		take_targets(pages, scan);
 	pages->quals = gpusort_page_quals_create(scan, RelationGetDescr(pages->table));
 	pages->threshold = make_threshold(pages, scan, columns[0].attno);
-	if (scan->plan.qual != NIL &&
+	if (index != NULL)
+		pages->ranges = gpusort_range_scan_create(node, index, columns, ncolumns);
+	if (scan->plan.qual != NIL && pages->ranges == NULL &&
 		pages->quals->columns->walk + (pages->computes ? 0 : pages->columns->walk) > MAX_WALK)
 		return NULL;
 	pages->other_quals = pages->quals->all ? NULL : child->qual;
@@ -215,14 +223,48 @@ heap_scan(const GpuSortPageSource *pages)
 	return (HeapScanDesc) pages->node->ss.ss_currentScanDesc;
 }
 
-/* Returns true if next is legal: the scan has given out a row since it began, and makes lists of visible tuples. */
+/* Returns what leads the scan from one range of blocks to the next; NULL if nothing does. */
+GpuSortRangeScan *
+gpusort_page_source_ranges(const GpuSortPageSource *pages)
+{
+	return pages->ranges;
+}
+
+static bool
+reads_ranges(const GpuSortPageSource *pages)
+{
+	return pages->ranges != NULL && gpusort_range_scan_is_in_use(pages->ranges);
+}
+
+/*
+ * Returns true if next is legal: the scan has given out a row since it began, and makes lists of visible tuples, or it
+ * reads ranges.
+ */
 bool
 gpusort_page_source_is_under_way(const GpuSortPageSource *pages)
 {
 	HeapScanDesc scan = heap_scan(pages);
 
+	if (reads_ranges(pages))
+		return true;
 	return scan != NULL && scan->rs_inited && (scan->rs_base.rs_flags & SO_ALLOW_PAGEMODE) != 0 &&
 		pages->node->ss.ps.chgParam == NULL;
+}
+
+/* Has the scan make the list of the next page that has a visible tuple, its first one; false if there is none. */
+static bool
+next_page(GpuSortPageSource *pages)
+{
+	const bool ranges = reads_ranges(pages);
+
+	for (;;)
+	{
+		if ((!ranges || !gpusort_range_scan_is_between(pages->ranges)) &&
+			table_scan_getnextslot(&heap_scan(pages)->rs_base, ForwardScanDirection, pages->node->ss.ss_ScanTupleSlot))
+			return true;
+		if (!ranges || !gpusort_range_scan_next(pages->ranges))
+			return false;
+	}
 }
 
 /*
@@ -237,9 +279,9 @@ take_lines(GpuSortPageSource *pages, OffsetNumber *lines, int limit)
 	int counted = 0;
 	int n;
 
-	if (first >= (int) scan->rs_ntuples)
+	if ((reads_ranges(pages) && gpusort_range_scan_is_between(pages->ranges)) || first >= (int) scan->rs_ntuples)
 	{
-		if (!table_scan_getnextslot(&scan->rs_base, ForwardScanDirection, pages->node->ss.ss_ScanTupleSlot))
+		if (!next_page(pages))
 			return 0;
 		first = scan->rs_cindex;
 		counted = 1;
@@ -361,12 +403,9 @@ filter_by_threshold(GpuSortPageSource *pages, GpuSortSource *source, Page page, 
 	return kept;
 }
 
-/*
- * Fills in rows, of which there is room for limit, for source, and returns how many, 0 if there are no more.  They are
- * valid until the next call.  Raises the errors of the scan and of its conditions.
- */
-int
-gpusort_page_source_next(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit)
+/* Does what next does, for all rows of the scan. */
+static int
+next_rows(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit)
 {
 	PlanState *ps = &pages->node->ss.ps;
 	OffsetNumber lines[MaxHeapTuplesPerPage];
@@ -400,4 +439,26 @@ gpusort_page_source_next(GpuSortPageSource *pages, GpuSortSource *source, GpuSor
 	if (ps->instrument != NULL)
 		InstrStopNode(ps->instrument, passed);
 	return kept;
+}
+
+/*
+ * Fills in rows, of which there is room for limit, for source, and returns how many, 0 if there are no more that are
+ * wanted.  They are valid until the next call.  Raises the errors of the scan and of its conditions.
+ */
+int
+gpusort_page_source_next(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit)
+{
+	int n = next_rows(pages, source, rows, limit);
+
+	if (!reads_ranges(pages))
+		return n;
+	while (n > 0)
+	{
+		const int kept = gpusort_range_scan_keep(pages->ranges, rows, n);
+
+		if (kept > 0)
+			return kept;
+		n = next_rows(pages, source, rows, limit);
+	}
+	return 0;
 }

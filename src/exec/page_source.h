@@ -10,6 +10,7 @@
 
 #include "compat.h"
 
+#include "exec/range_scan.h"
 #include "keys/keys.h"
 #include "nodes/execnodes.h"
 #include "sort/source.h"
@@ -17,7 +18,9 @@
 typedef struct GpuSortPageSource GpuSortPageSource;
 
 extern GpuSortPageSource *gpusort_page_source_create(PlanState *child, bool whole, bool stored,
-													 const GpuSortColumn *columns, int ncolumns);
+													 const GpuSortColumn *columns, int ncolumns,
+													 const GpuSortBlockIndex *index);
+extern GpuSortRangeScan *gpusort_page_source_ranges(const GpuSortPageSource *pages);
 extern bool gpusort_page_source_is_under_way(const GpuSortPageSource *pages);
 extern int gpusort_page_source_next(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit);
 

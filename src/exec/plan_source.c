@@ -142,15 +142,27 @@ gpusort_plan_source_show(GpuSortPlanSource *plan, TupleTableSlot *slot, GpuSortR
 		show_parts(slot, plan->stored, row);
 }
 
+/* Returns what leads the scan from one range of blocks to the next; NULL if nothing does. */
+GpuSortRangeScan *
+gpusort_plan_source_ranges(const GpuSortPlanSource *plan)
+{
+	return plan->pages != NULL && plan->append == NULL && plan->pages[0] != NULL
+		? gpusort_page_source_ranges(plan->pages[0])
+		: NULL;
+}
+
 /* The method restart. */
 void
 gpusort_plan_source_restart(GpuSortSource *source)
 {
 	PlanState *child = ((GpuSortPlanSource *) source)->child;
+	GpuSortRangeScan *ranges = gpusort_plan_source_ranges((GpuSortPlanSource *) source);
 
 	/* Else it starts over by itself. */
 	if (child->chgParam == NULL)
 		ExecReScan(child);
+	if (ranges != NULL)
+		gpusort_range_scan_restart(ranges);
 }
 
 /* The method table_column. */
@@ -228,7 +240,7 @@ stored_slot(PlanState *child, const GpuSortRowForm *form)
 
 /* Finds the scans whose rows come by the page; false if there are none. */
 static bool
-find_pages(GpuSortPlanSource *plan, const GpuSortColumn *columns, int ncolumns)
+find_pages(GpuSortPlanSource *plan, const GpuSortColumn *columns, int ncolumns, const GpuSortBlockIndex *index)
 {
 	AppendState *append = IsA(plan->child, AppendState) ? (AppendState *) plan->child : NULL;
 	PlanState **scans = append != NULL ? append->appendplans : &plan->child;
@@ -241,7 +253,8 @@ find_pages(GpuSortPlanSource *plan, const GpuSortColumn *columns, int ncolumns)
 	plan->pages = palloc0(count * sizeof(GpuSortPageSource *));
 	for (int i = 0; i < count; i++)
 	{
-		plan->pages[i] = gpusort_page_source_create(scans[i], plan->whole, plan->stored != NULL, columns, ncolumns);
+		plan->pages[i] = gpusort_page_source_create(scans[i], plan->whole, plan->stored != NULL, columns, ncolumns,
+													append == NULL ? index : NULL);
 		any |= plan->pages[i] != NULL;
 	}
 	return any;
@@ -249,11 +262,11 @@ find_pages(GpuSortPlanSource *plan, const GpuSortColumn *columns, int ncolumns)
 
 /*
  * Begins at the first row of child, for a sort of such rows by these columns of them; may_restart: it gives the same
- * when it is read again.
+ * when it is read again; index tells which blocks can have the first rows, where it is not NULL.
  */
 void
 gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSortHeapRows *rows,
-						 const GpuSortColumn *columns, int ncolumns, bool may_restart)
+						 const GpuSortColumn *columns, int ncolumns, bool may_restart, const GpuSortBlockIndex *index)
 {
 	plan->whole = !gpusort_rowform_has_resjunk(rows->form);
 	plan->source.may_restart = may_restart;
@@ -262,7 +275,7 @@ gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSor
 	plan->source.left_out = 0;
 	plan->child = child;
 	plan->stored = stored_slot(child, rows->form);
-	if (find_pages(plan, columns, ncolumns))
+	if (find_pages(plan, columns, ncolumns, index))
 		plan->source.methods = plan->append != NULL ? &parts_page_methods : &page_methods;
 	else
 		plan->source.methods = plan->whole ? &whole_methods : &parts_methods;

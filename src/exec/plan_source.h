@@ -10,6 +10,7 @@
 
 #include "compat.h"
 
+#include "exec/range_scan.h"
 #include "nodes/execnodes.h"
 #include "sort/heap_rows.h"
 
@@ -29,7 +30,9 @@ typedef struct GpuSortPlanSource
 } GpuSortPlanSource;
 
 extern void gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSortHeapRows *rows,
-									 const GpuSortColumn *columns, int ncolumns, bool may_restart);
+									 const GpuSortColumn *columns, int ncolumns, bool may_restart,
+									 const GpuSortBlockIndex *index);
+extern GpuSortRangeScan *gpusort_plan_source_ranges(const GpuSortPlanSource *plan);
 
 /* For sources that get a plan's rows in another way */
 extern void gpusort_plan_source_show(GpuSortPlanSource *plan, TupleTableSlot *slot, GpuSortRow *row);

@@ -324,6 +324,18 @@ tell_of_numbers(Plan *plan)
 	return tell_use(plan, GPUSORT_USE_NUMBERS);
 }
 
+/* Has an index tell which blocks a GpuSort reads that is above no table. */
+static bool
+read_blocks_of_no_table(Plan *plan)
+{
+	const GpuSortBlockIndex index = {.index = NO_NUMBER, .column = 1};
+
+	if (!gpusort_plan_is(plan, &gpusort_scan_methods) || IsA(outerPlan(plan), SeqScan))
+		return false;
+	gpusort_plan_set_block_index((CustomScan *) plan, &index);
+	return true;
+}
+
 static bool
 sort_the_other_way(Plan *plan)
 {
@@ -367,6 +379,7 @@ static const struct Defect
 	{"use of a window", tell_of_window},
 	{"use of numbers", tell_of_numbers},
 	{"the other way", sort_the_other_way},
+	{"blocks of no table", read_blocks_of_no_table},
 };
 
 /* A defect, made at the first place that there is. */

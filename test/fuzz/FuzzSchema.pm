@@ -141,6 +141,14 @@ sub _indexes
 			. one_of('', '', ' WITH (fillfactor = 50)', ' WITH (deduplicate_items = off)')
 			. one_of('', '', ' WHERE id % 3 > 0', ' WHERE id < 0');
 	}
+	if (chance(30))
+	{
+		# by which first rows are found; not all types have one
+		my @keys = map { $_->{name} } some_of(between(1, 3), @columns);
+
+		push @sql, map { "DO \$do\$ BEGIN CREATE INDEX ON $name USING brin ($_) WITH (pages_per_range = "
+			. one_of(1, 1, 2, 16) . '); EXCEPTION WHEN undefined_object THEN NULL; END $do$' } @keys;
+	}
 	return () unless @sql;
 	return ('SET gpusort.enable = on', 'SET gpusort.min_rows = 0', 'SET gpusort.force = ' . one_of('on', 'on', 'off'),
 		'SET max_parallel_maintenance_workers = ' . between(0, 3), 'SET min_parallel_table_scan_size = ' . one_of(0, "'8MB'"),

@@ -74,7 +74,8 @@ FROM (VALUES
 	('use of a window', 'is above a GpuSort for a window, and is none', 'SELECT k, v FROM gs.checked ORDER BY v LIMIT 5'),
 	('use of numbers', 'is above a GpuSort for an Agg of all rows, and is none', 'SELECT k, v FROM gs.checked ORDER BY v LIMIT 5'),
 	('use of numbers', 'reads rows by number, and has aggregate %', 'SELECT array_agg(v ORDER BY v) FROM gs.checked'),
-	('the other way', 'reads rows by number, of which aggregate % wants others', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM gs.checked')) v (defect, refused, query);
+	('the other way', 'reads rows by number, of which aggregate % wants others', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM gs.checked'),
+	('blocks of no table', 'reads blocks by an index, and is above no table', 'SELECT k FROM generate_series(1, 10) k ORDER BY k')) v (defect, refused, query);
 
 RESET gpusort.force;
 SELECT * FROM finish();

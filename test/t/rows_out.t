@@ -687,7 +687,7 @@ for my $part (0, 1, 8)
 	$wire->read_some while length $wire->{input} < 1000000 * $part;
 	kill 'KILL', $service;
 	$answer = $wire->answer;
-	ok($answer->{rows} == 200000 || ($answer->{error} // '') =~ /^58000 gpusort lost the rows/,
+	ok($answer->{rows} == 200000 || ($answer->{error} // '') =~ /^58000 the sort service lost the rows/,
 		"the service killed in part $part: $answer->{rows} rows") or diag $answer->{error};
 	$service = $node->wait_service($service);
 	ok(nothing_left(), 'nothing is left');

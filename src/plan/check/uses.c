@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * uses.c
- *	  Rules of finished plans: what a GpuSort says of the node right above it.
+ *	  Rules of finished plans: what a GpuSort says of the node right above it, and of the one below.
  *
  * The executor believes it, and runs that node by it.
  *
@@ -111,11 +111,28 @@ check_below(Plan **link, void *arg)
 		gpusort_refuse_plan(plan, "is above a GpuSort for a window, and is none");
 }
 
-/* Raises an error where a GpuSort right below a node does not say what that makes of the order. */
+/* Looks at a GpuSort that may read blocks by an index, in one process. */
+static void
+check_blocks(const Plan *plan)
+{
+	GpuSortPlanInfo sort;
+
+	gpusort_plan_unpack((const CustomScan *) plan, &sort);
+	if (OidIsValid(sort.block_index.index) && (plan->parallel_aware || !IsA(outerPlan(plan), SeqScan)))
+		gpusort_refuse_plan(plan, "reads blocks by an index, and is above no table");
+}
+
+/*
+ * Raises an error where a GpuSort right below a node does not say what that makes of the order, or plan is one that
+ * reads blocks of no table.
+ */
 void
 gpusort_check_use(Plan *plan)
 {
 	const Plan *below = outerPlan(plan);
+
+	if (gpusort_plan_is(plan, &gpusort_scan_methods))
+		check_blocks(plan);
 
 	gpusort_plan_each_child(plan, check_below, plan);
 	if (!gpusort_plan_is(plan, &gpusort_output_scan_methods) ||

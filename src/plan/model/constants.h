@@ -25,6 +25,7 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_ROW_BYTE,   /* of a row in a chunk, in all of these by their parts */
 	GPUSORT_TIME_MEMORY_RUN, /* a row, and another for each byte of it: written to a run in host memory, and read */
 	GPUSORT_TIME_DISK_PAGE,  /* of a run in a file: written, and read */
+	GPUSORT_TIME_SUMMARY,    /* of a range of blocks, read from a BRIN index */
 
 	/* PostgreSQL's sort */
 	GPUSORT_TIME_COMPARISON, /* of two rows by a number, where all rows are sorted: rows * log2(rows) of them */

@@ -158,19 +158,24 @@ gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *ke
 	return false;
 }
 
-/*
- * Returns true if the rows of a table's sequential scan come by the page (exec/page_source.c), and nothing is computed
- * of them: these, expressions or targets, are columns.
- */
-static bool
-scan_is_by_page(Oid table, List *exprs)
+/* Returns true if the rows of a table's sequential scan come by the page (exec/page_source.c). */
+bool
+gpusort_table_is_by_page(Oid table)
 {
 	HeapTuple class = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
 	bool is_heap = HeapTupleIsValid(class) && ((Form_pg_class) GETSTRUCT(class))->relam == HEAP_TABLE_AM_OID;
-	ListCell *cell;
 
 	if (HeapTupleIsValid(class))
 		ReleaseSysCache(class);
+	return is_heap && gpusort_page_scan;
+}
+
+/* Returns true if they do, and nothing is computed of them: these, expressions or targets, are columns. */
+static bool
+scan_is_by_page(Oid table, List *exprs)
+{
+	ListCell *cell;
+
 	foreach(cell, exprs)
 	{
 		const Node *node = lfirst(cell);
@@ -182,7 +187,7 @@ scan_is_by_page(Oid table, List *exprs)
 		if (!IsA(node, Var) || ((const Var *) node)->varattno <= 0)
 			return false;
 	}
-	return is_heap && gpusort_page_scan;
+	return gpusort_table_is_by_page(table);
 }
 
 /* Returns true if all of a path's rows come by the page. */

@@ -52,6 +52,7 @@ extern GpuSortTime gpusort_sort_time_of_first(GpuSortTime time, double rows, dou
 extern double gpusort_native_sort_time(double rows, int width, double first, double string_factor, bool in_order);
 extern double gpusort_string_factor(const PathKey *key);
 extern bool gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key);
+extern bool gpusort_table_is_by_page(Oid table);
 extern double gpusort_ranges_time(void);
 extern double gpusort_least_gain(GpuSortGain gain);
 extern bool gpusort_saves_enough(double time, double own, double native, GpuSortGain gain);

@@ -44,6 +44,7 @@
 #include "plan/estimate.h"
 #include "plan/model/shape.h"
 #include "plan/model/sort_time.h"
+#include "plan/offer/block_ranges.h"
 #include "plan/offer/choice.h"
 #include "plan/offer/exchange_paths.h"
 #include "plan/offer/join_paths.h"
@@ -426,6 +427,15 @@ compete_offers(GpuSortChoice *choice, const RelOffers *of_rel)
 		gpusort_choice_compete(choice, with_children(choice->place, lfirst(cell)));
 }
 
+/* Returns true if a path is a GpuSort of the blocks that an index tells, whatever is computed of its rows. */
+static bool
+reads_few_blocks(const Path *path)
+{
+	while (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	return gpusort_path_is_sort(path) && OidIsValid(((const GpuSortPath *) path)->block_index.index);
+}
+
 /* Lets all candidates for a place compete; PostgreSQL's paths have what was chosen below them. */
 static Path *
 choose(const GpuSortPathPlace *place, Path *path, const RelOffers *of_rel, const RelOffers *of_order)
@@ -439,11 +449,14 @@ choose(const GpuSortPathPlace *place, Path *path, const RelOffers *of_rel, const
 	if (of_rel == NULL && of_order == NULL && !joins && !sorts && groups == NULL)
 		return taken;
 	choice = gpusort_choice_begin(place, path, taken);
-	choice.forced = gpusort_force && (of_order != NULL || sorts || gpusort_path_sorts_for_aggregates(place->root, taken));
+	choice.forced = gpusort_force && !reads_few_blocks(taken) &&
+		(of_order != NULL || sorts || gpusort_path_sorts_for_aggregates(place->root, taken));
 	compete_offers(&choice, of_rel);
 	compete_offers(&choice, of_order);
 	if (sorts && of_order == NULL)
 		compete_sorts(&choice, taken);
+	if (sorts)
+		gpusort_choice_compete(&choice, gpusort_block_ranges_path(place->root, taken, place->first));
 	if (joins)
 	{
 		gpusort_choice_compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_GATHERED));

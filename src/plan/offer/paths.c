@@ -100,6 +100,7 @@ plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tl
 
 	gpusort_plan_set_why_alone((CustomScan *) plan, sort->why_alone);
 	gpusort_plan_set_use((CustomScan *) plan, &sort->use);
+	gpusort_plan_set_block_index((CustomScan *) plan, &sort->block_index);
 	return plan;
 }
 
@@ -481,6 +482,28 @@ gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *parti
 	else
 		path = make_path(root, rel, input, pathkeys, input->rows, &time);
 	return &path->custom.path;
+}
+
+/*
+ * Returns a GpuSort path of the first rows of a scan, for rel, or NULL: of the scan so many rows are read, from the
+ * blocks that can have them by an index, which takes this time to read.
+ */
+Path *
+gpusort_first_blocks_path(PlannerInfo *root, RelOptInfo *rel, Path *scan, double rows, List *pathkeys,
+						  const GpuSortBlockIndex *index, double index_time)
+{
+	const GpuSortAdmission admission = admit_path(scan, scan->rows, pathkeys);
+	GpuSortTime time;
+	GpuSortPath *sort;
+
+	if (admission.encodable == 0)
+		return NULL;
+	scan->rows = clamp_row_est(rows);
+	time = gpusort_path_sort_time(root, scan, scan->rows, pathkeys, &admission);
+	time.setup += index_time;
+	sort = make_path(root, rel, scan, pathkeys, scan->rows, &time);
+	sort->block_index = *index;
+	return &sort->custom.path;
 }
 
 /*

@@ -31,6 +31,7 @@ typedef struct GpuSortPath
 	bool by_range;         /* its input runs by ranges, and PostgreSQL sorts the rows of each range instead */
 	const char *why_alone; /* as in GpuSortPlanInfo */
 	GpuSortUse use;        /* how the path right above uses the order */
+	GpuSortBlockIndex block_index;
 } GpuSortPath;
 
 /* A partial path that groups its rows. */
@@ -51,6 +52,8 @@ extern Path *gpusort_path_over(const Path *path, Path *input);
 extern Path *gpusort_path_in_ranges(const Path *path, Path *partial);
 extern Path *gpusort_partial_of(const Path *path);
 extern Path *gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys);
+extern Path *gpusort_first_blocks_path(PlannerInfo *root, RelOptInfo *rel, Path *scan, double rows, List *pathkeys,
+									   const GpuSortBlockIndex *index, double index_time);
 extern int gpusort_count_columns(List *exprs, const EquivalenceMember *member);
 extern int gpusort_find_column(List *exprs, const Expr *expr);
 extern int gpusort_path_key_columns(const Path *path, const PathKey *key);
