@@ -110,7 +110,7 @@ is($plain->safe_psql('postgres', "SELECT gpusort_version() <> ''; $widen EXPLAIN
    'gpusort_version() is for everybody, and plans stay as they were');
 is(scalar $plain->services, 0, 'and no service starts');
 my (undef, $out, $err) = $plain->psql('postgres', 'SELECT * FROM gpusort_devices', extra_params => [qw(-U monitor)]);
-like($err, qr/WARNING:.*loaded gpusort by a function call/, 'nor for one who may read gpusort_devices');
+like($err, qr/WARNING:.*was loaded by a function call/, 'nor for one who may read gpusort_devices');
 is($out, '', 'who is told that there is none');
 is($plain->safe_psql('postgres', 'SELECT sorts FROM gpusort_stats', extra_params => [qw(-U monitor)]), '0',
 	'and reads statistics');
