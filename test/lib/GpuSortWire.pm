@@ -98,10 +98,13 @@ sub send_execute
 sub read_some
 {
 	my ($self, $most) = @_;
-	my $ready = '';
+	my $sockets = '';
+	my $ready;
 
-	vec($ready, fileno $self->{socket}, 1) = 1;
-	select($ready, undef, undef, $self->{timeout}) > 0 or croak 'no answer in time';
+	vec($sockets, fileno $self->{socket}, 1) = 1;
+	# the end of a child interrupts it
+	do { $ready = select(my $read = $sockets, undef, undef, $self->{timeout}) } while $ready < 0 && $!{EINTR};
+	$ready > 0 or croak 'no answer in time';
 	my $read = sysread $self->{socket}, $self->{input}, $most || 1 << 20, length $self->{input};
 	return defined $read && $read > 0;
 }
