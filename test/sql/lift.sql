@@ -83,7 +83,7 @@ DECLARE
 BEGIN
 	IF lift.shape(query) NOT LIKE '%GpuSortOutput%' THEN
 		RETURN 'not lifted: ' || lift.shape(query);
-	ELSIF node->>'Sort Method' NOT IN ('gpu radix', 'cpu radix') THEN
+	ELSIF node->>'Sort Method' NOT IN ('gpu radix', 'cpu radix', 'first rows') THEN
 		RETURN 'sort method ' || (node->>'Sort Method') || ': ' || coalesce(node->>'Fallback Reason', 'no reason');
 	ELSIF lift.native_sorted_digest(query) <> lift.forced_sorted_digest(query) THEN
 		RETURN 'other rows with workers; without: ' || gs.difference(gs.in_order(gs.native_rows(query)), gs.in_order(gs.forced_rows(query)));
