@@ -69,7 +69,7 @@ struct GpuSortSource
 {
 	const GpuSortSourceMethods *methods;
 	bool may_restart;                  /* it can return the same rows again */
-	int attributes;                    /* set by the sort: if there is a tuple, it reads the values of these leading ones */
+	int attributes;                    /* set by the sort: of a tuple it reads the values of these leading ones */
 	const GpuSortThreshold *threshold; /* set by the sort; NULL: all rows are wanted */
 	uint64 left_out;                   /* rows that were, by threshold */
 };
