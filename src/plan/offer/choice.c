@@ -245,6 +245,24 @@ only_sorts(const Path *path)
 	return IsA(path, SortPath) || (IsA(path, GatherMergePath) && IsA(((const GatherMergePath *) path)->subpath, SortPath));
 }
 
+/*
+ * Returns true if first rows are wanted of an Incremental Sort: it reads its input only as far as these go, which the
+ * model does not know, and a process that finds them by itself reads all of it.
+ */
+static bool
+reads_less(const GpuSortChoice *choice, const Path *ours)
+{
+	const GpuSortPathPlace *place = choice->place;
+	const Path *native = choice->path;
+
+	if (IsA(native, ProjectionPath))
+		native = ((const ProjectionPath *) native)->subpath;
+	if (IsA(native, GatherMergePath))
+		native = ((const GatherMergePath *) native)->subpath;
+	return place->first >= 0 && IsA(native, IncrementalSortPath) &&
+		gpusort_path_finds_top(place->root, ours, place->first);
+}
+
 /* Returns true if a path, which takes this time, is so much faster than PostgreSQL's as it has to be. */
 static bool
 saves_enough(const GpuSortChoice *choice, const Path *path, double time)
@@ -268,7 +286,8 @@ gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 	const GpuSortPathPlace *place = choice->place;
 	double time;
 
-	if (path == NULL || !fits(choice, path) || (!choice->forced && !inputs_cost_less(path, choice->native->total_cost)))
+	if (path == NULL || !fits(choice, path) ||
+		(!choice->forced && (reads_less(choice, path) || !inputs_cost_less(path, choice->native->total_cost))))
 		return;
 	if (!equal(path->pathtarget->exprs, choice->native->pathtarget->exprs))
 	{
