@@ -7,7 +7,7 @@ use warnings;
 use GpuSortNode;
 use GpuSortWire;
 use POSIX qw(mkfifo);
-use PostgreSQL::Test::Utils qw(slurp_file);
+use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -417,26 +417,35 @@ SKIP:
 $wire->simple(q{SET statement_timeout = '500ms'});
 begins('a timeout', "$large_copy PROGRAM 'trap \"\" INT; sleep 1; cat >$file'", qr/^57014/);
 $wire->simple('RESET statement_timeout; SET gpusort.enable = on');
+# the program waits in the middle to be let go
+mkfifo($other_name, 0600) or die "$other_name: $!";
 for my $part (0 .. 5)
 {
 	unlink $file;
 	$wire->send_simple("$large_copy PROGRAM '"
-		. "trap \"\" INT; head -c ${part}000000 >$file; sleep 0.5; cat >>$file; sleep 0.2'");
+		. "trap \"\" INT; head -c ${part}000000 >$file; cat $other_name; cat >>$file'");
 	ok(wait_until(sub { (-s $file // -1) >= 1000000 * $part }), "part $part is there");
 	$wire->cancel;
+	append_to_file($other_name, '');
 	like($wire->answer->{error} // '', qr/^57014 canceling statement due to user request/, "cancelled in part $part");
 }
 
-# what is shown of it while it runs
+# what is shown of it when all is written
 my @shown = map {
+	my $shown;
+
 	$wire->simple("SET gpusort.enable = $_");
-	$wire->send_simple("COPY ($all) TO PROGRAM 'cat >/dev/null; sleep 1'");
-	sleep 0.9;
-	my $shown = $node->safe_psql('postgres',
-		'SELECT command, type, bytes_processed, bytes_total, tuples_processed FROM pg_stat_progress_copy');
+	$wire->send_simple("COPY ($all) TO PROGRAM 'cat >/dev/null; cat $other_name'");
+	wait_until(sub {
+		$shown = $node->safe_psql('postgres',
+			'SELECT command, type, bytes_processed, bytes_total, tuples_processed FROM pg_stat_progress_copy');
+		$shown =~ /\|6000$/;
+	});
+	append_to_file($other_name, '');
 	$wire->answer;
 	$shown;
 } 'off', 'on';
+unlink $other_name;
 like($shown[0], qr/^COPY TO\|PROGRAM\|\d+\|0\|6000$/, 'progress');
 is($shown[1], $shown[0], 'is the same');
 ok(nothing_left(), 'nothing is left');
