@@ -177,6 +177,8 @@ sub cancel
 	my ($self) = @_;
 	my $socket = IO::Socket::UNIX->new(Peer => $self->{path}) or croak "$self->{path}: $!";
 	syswrite $socket, pack 'NNNN', 16, 80877102, $self->{backend}, $self->{key};
+	# the server closes the connection when it has sent the signal
+	sysread $socket, my $end, 1;
 	return;
 }
 
