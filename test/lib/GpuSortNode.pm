@@ -328,6 +328,7 @@ sub gate_sql
 {
 	my ($properties) = @_;
 
+	# who is ended between the two keeps the lock: a session that goes on has to give it back
 	return "CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql $properties AS " . q{$$
 		BEGIN
 			IF i = at THEN

@@ -250,6 +250,7 @@ for my $query (@fetched)
 		}
 		ok(wait_until(sub { !workers }), 'no worker is left');
 		$client->simple('ROLLBACK');
+		$client->simple('SELECT pg_advisory_unlock_all()');
 		$client->simple('RESET gpusort.allowed');
 		$service = $node->wait_service($service) if $loss eq 'service';
 	}

@@ -167,6 +167,7 @@ for my $stage (sort keys %gates)
 		in_time($start, 'at once');
 		$holder->run('SELECT pg_advisory_unlock_all()');
 		ok(nothing_left(), 'nothing is left');
+		$session->run('SELECT pg_advisory_unlock_all()');
 		is($session->run($queries{join}), $right{join}, 'the session goes on');
 	}
 }
