@@ -22,15 +22,14 @@
 
 #include "access/heapam.h"
 #include "access/tableam.h"
-#include "access/transam.h"
 #include "catalog/pg_am_d.h"
 #include "cluster/copy.h"
 #include "cluster/copy_choice.h"
+#include "index/index.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
-#include "settings.h"
 #include "tcop/utility.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -38,7 +37,7 @@
 static TableHook previous_table_hook = NULL;
 static ProcessUtility_hook_type previous_utility_hook = NULL;
 
-static bool in_cluster = false;   /* the statement is CLUSTER, and the planner is to be told */
+static bool in_cluster = false;   /* the statement is CLUSTER, and the hook may replace the method */
 static Relation replaced = NULL;  /* open, with our method; NULL: there is none */
 static bool native_sorts = false; /* PostgreSQL would sort its rows */
 static TableAmRoutine own_methods;
@@ -143,16 +142,6 @@ look_at_clustered(Oid id, RelOptInfo *rel)
 		RelationClose(table);
 }
 
-/* Returns true if the planner plans no query, but is asked about a table. */
-static bool
-is_for_command(const PlannerInfo *root)
-{
-	const Query *parse = root->parse;
-
-	return parse->jointree == NULL && parse->targetList == NIL && root->query_level == 1 &&
-		list_length(parse->rtable) == 1;
-}
-
 static void
 look_at_table(TABLE_HOOK_PARAMETERS)
 {
@@ -161,8 +150,7 @@ look_at_table(TABLE_HOOK_PARAMETERS)
 	if (previous_table_hook != NULL)
 		previous_table_hook(TABLE_HOOK_ARGUMENTS);
 	table = TABLE_HOOK_CLUSTERED;
-	if (in_cluster && gpusort_index_builds && gpusort_settings_enabled() && table >= FirstNormalObjectId &&
-		is_for_command(root))
+	if (in_cluster && gpusort_index_may_serve_command(root, table))
 		look_at_clustered(table, rel);
 }
 

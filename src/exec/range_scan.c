@@ -67,7 +67,7 @@ gpusort_range_scan_create(SeqScanState *node, const GpuSortBlockIndex *index, co
 	return scan;
 }
 
-/* The next row that is read is to be the first, and so many are wanted, 0: all. */
+/* Begins with the first range; so many rows are wanted, 0: all. */
 void
 gpusort_range_scan_begin(GpuSortRangeScan *scan, uint64 wanted)
 {
@@ -84,7 +84,7 @@ gpusort_range_scan_begin(GpuSortRangeScan *scan, uint64 wanted)
 														 false, false);
 }
 
-/* The next row that is read is to be the first again. */
+/* Begins with the first range again, for as many rows. */
 void
 gpusort_range_scan_restart(GpuSortRangeScan *scan)
 {

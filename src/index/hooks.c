@@ -76,13 +76,14 @@ replace_builds(Oid table)
 	RelationClose(heap);
 }
 
-/* Returns true if the planner plans no query, but is asked how many processes are to build an index. */
-static bool
-is_for_build(const PlannerInfo *root)
+/* Returns true if the planner plans no query, but answers a command about a user's table that gpusort may serve. */
+bool
+gpusort_index_may_serve_command(const PlannerInfo *root, Oid table)
 {
 	const Query *parse = root->parse;
 
-	return parse->jointree == NULL && parse->targetList == NIL && root->query_level == 1 &&
+	return gpusort_index_builds && gpusort_settings_enabled() && table >= FirstNormalObjectId &&
+		parse->jointree == NULL && parse->targetList == NIL && root->query_level == 1 &&
 		list_length(parse->rtable) == 1;
 }
 
@@ -94,7 +95,7 @@ look_at_table(TABLE_HOOK_PARAMETERS)
 	if (previous_table_hook != NULL)
 		previous_table_hook(TABLE_HOOK_ARGUMENTS);
 	table = TABLE_HOOK_TABLE;
-	if (gpusort_index_builds && gpusort_settings_enabled() && table >= FirstNormalObjectId && is_for_build(root))
+	if (gpusort_index_may_serve_command(root, table))
 		replace_builds(table);
 }
 
