@@ -77,36 +77,17 @@ gpusort_index_row_open(const GpuSortIndexRows *index, char *row, Datum *values, 
 	nulls[natts] = false;
 }
 
-/* Writes a row of a source at to, below limit; returns its length in bytes, or 0 when it does not fit. */
-static pg_attribute_always_inline Size
-write_row(GpuSortRows *rows, const GpuSortRow *row, char *to, char *limit)
-{
-	if (unlikely(to + row->length > limit))
-		return 0;
-	gpusort_copy(to, row->tuple, row->length);
-	return row->length;
-}
-
 static pg_noinline bool
 put_wanted_row(GpuSortRows *rows, GpuSortWriter *writer, const GpuSortRow *row, GpuSortFailure *failure)
 {
-	return gpusort_put_wanted_row(rows, writer, row, write_row, failure);
+	return gpusort_put_wanted_row(rows, writer, row, gpusort_write_formed_row, failure);
 }
 
 static bool
 put_rows(GpuSortRows *rows, GpuSortWriter *writer, GpuSortInput *input, const volatile bool *stop,
 		 GpuSortFailure *failure)
 {
-	return gpusort_put_rows(rows, writer, input, stop, write_row, put_wanted_row, failure);
-}
-
-static char *
-copy(GpuSortRows *rows, const GpuSortRow *row)
-{
-	char *to = palloc(row->length);
-
-	memcpy(to, row->tuple, row->length);
-	return to;
+	return gpusort_put_rows(rows, writer, input, stop, gpusort_write_formed_row, put_wanted_row, failure);
 }
 
 static void
@@ -206,7 +187,7 @@ tuplesort_get(GpuSortRows *rows, Tuplesortstate *sort, bool numbered, bool forwa
 
 const GpuSortRowKind gpusort_index_rows = {
 	.put_rows = put_rows,
-	.copy = copy,
+	.copy = gpusort_copy_formed_row,
 	.open = open_copy,
 	.value = value,
 	.show = show,

@@ -133,4 +133,27 @@ gpusort_put_rows(GpuSortRows *rows, GpuSortWriter *writer, GpuSortInput *input, 
 	}
 }
 
+/*
+ * Writes a row of a source that is formed already, as a GpuSortWriteRow: at to, below limit; returns its length in
+ * bytes, or 0 when it does not fit.
+ */
+static pg_attribute_always_inline Size
+gpusort_write_formed_row(GpuSortRows *rows, const GpuSortRow *row, char *to, char *limit)
+{
+	if (unlikely(to + row->length > limit))
+		return 0;
+	gpusort_copy(to, row->tuple, row->length);
+	return row->length;
+}
+
+/* The method copy of such rows. */
+static inline char *
+gpusort_copy_formed_row(GpuSortRows *rows, const GpuSortRow *row)
+{
+	char *to = palloc(row->length);
+
+	memcpy(to, row->tuple, row->length);
+	return to;
+}
+
 #endif /* GPUSORT_PUT_ROWS_H */
