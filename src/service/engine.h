@@ -32,7 +32,7 @@
 #include "service/protocol.h"
 
 /* Bumped with every change here: an engine of another version is not loaded. */
-#define GPUSORT_ENGINE_ABI 7
+#define GPUSORT_ENGINE_ABI 8
 
 typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
 typedef struct GpuSort GpuSort;             /* opaque, the engine's own */

@@ -126,7 +126,7 @@
 #include <stdint.h>
 
 #define GPUSORT_PROTOCOL_MAGIC   0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION 9
+#define GPUSORT_PROTOCOL_VERSION 10
 
 /* What is installed with the module, in one directory. */
 #define GPUSORT_SERVICE_FILE     "gpusortd"
@@ -158,6 +158,9 @@
 #define GPUSORT_ROW_OVERFLOW      0x02
 /* service, in an emitted chunk: this row and the next one have equal keys and this one is KEY_TRUNCATED */
 #define GPUSORT_ROW_TIE_NEXT      0x80
+
+/* Where the number of rows that a row stands for is, with run_counts: a uint64_t. */
+#define GPUSORT_ROW_COUNT_OFFSET 8
 
 #define GPUSORT_ALIGN8(n) (((n) + 7) & ~(uint64_t) 7)
 
@@ -268,6 +271,21 @@ typedef struct GpuSortRequest
 	 * all whose keys equal the last wanted row's do
 	 */
 	uint64_t limit;
+	/*
+	 * Rows that are equal in the first run_bits bits of the key are a run.  Only the first run_rows rows of each
+	 * are wanted; 0: all rows are.  More may come: rows whose key does not hold its values whole are never left
+	 * out unless run_exact is set, and rows that were sorted apart (runs in memory or files, several devices)
+	 * are looked at apart.  Not with a limit.
+	 */
+	uint32_t run_bits;
+	uint32_t run_rows;
+	uint32_t run_peers; /* 1: and so are all rows whose keys equal the last wanted row's */
+	uint32_t run_exact; /* 1: the first run_bits bits hold their values whole, KEY_TRUNCATED or not */
+	/*
+	 * 1: only with run_rows 1.  The 8 bytes after the header's first 8 (GPUSORT_ROW_COUNT_OFFSET) are a number, 1
+	 * when the row is put; a row that leaves has the sum of its own and those of the rows left out for it
+	 */
+	uint32_t run_counts;
 } GpuSortRequest;
 
 /* Where it is sorted: one of the engine's devices, or the first of several. */
