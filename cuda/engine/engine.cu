@@ -107,6 +107,11 @@ begin_sort(const GpuSortDeviceSet *set, const GpuSortRequest *request, const int
 	sort->may_tie = request->may_tie != 0;
 	sort->spill = request->spill != 0;
 	sort->limit = request->limit;
+	sort->run_bits = request->run_bits;
+	sort->run_rows = request->run_rows;
+	sort->run_exact = request->run_exact != 0;
+	sort->run_peers = request->run_peers != 0 || (sort->run_exact && sort->may_tie);
+	sort->run_counts = request->run_counts != 0;
 	gpusort_key_stats_none(&sort->boundary_stats);
 	if (gpusort_shards_begin(sort, request->estimated_rows, request->estimated_bytes, error) != 0)
 	{
@@ -120,13 +125,15 @@ begin_sort(const GpuSortDeviceSet *set, const GpuSortRequest *request, const int
 /*
  * A sort of so many made-up rows, with keys of 32 bits that differ,
  * or keys whose first 32 bits are few: half of all rows have
- * the first value, half of the rest the second, and so on.
+ * the first value, half of the rest the second, and so on; of those the
+ * first alone, and their counts, if run_rows is 1.
  */
 static int
-warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, GpuSortError *error)
+warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, uint32_t run_rows, char *chunk, GpuSortError *error)
 {
 	static const int never = 0;
-	const uint32_t record = 8 + GPUSORT_ROW_BYTES_MIN;
+	const uint32_t length = run_rows > 0 ? GPUSORT_ROW_COUNT_OFFSET + 8 : GPUSORT_ROW_BYTES_MIN;
+	const uint32_t record = 8 + length;
 	uint64_t mixed = 1;
 	GpuSortRequest request = {};
 	GpuSortOutcome outcome;
@@ -144,12 +151,15 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, Gp
 		words[0] = mixed >> 32;
 		if (tied)
 			words[0] |= (uint64_t) (UINT32_C(0x9E3779B9) * (1 + __builtin_clzll(mixed | 1))) << 32;
-		words[1] = GPUSORT_ROW_BYTES_MIN | (uint64_t) GPUSORT_ROW_KEY_TRUNCATED << 8 * GPUSORT_ROW_FLAGS_OFFSET;
+		words[1] = length | (uint64_t) GPUSORT_ROW_KEY_TRUNCATED << 8 * GPUSORT_ROW_FLAGS_OFFSET;
 		*gpusort_chunk_offset(chunk, i) = i * record;
 	}
 
 	request.key_words = 1;
 	request.may_tie = 1;
+	request.run_rows = run_rows;
+	request.run_bits = run_rows > 0 ? 32 : 0;
+	request.run_counts = run_rows > 0;
 	if (begin_sort(set, &request, &never, &sort, error) != 0)
 		return -1;
 	result = gpusort_cuda_reserve(sort, rows, error);
@@ -184,9 +194,11 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 
 	if (chunk == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
-	result = warm_sort(&alone, GPUSORT_WARM_ROWS, false, chunk, error);
+	result = warm_sort(&alone, GPUSORT_WARM_ROWS, false, 0, chunk, error);
 	if (result == 0)
-		result = warm_sort(&alone, GPUSORT_WARM_TIES, true, chunk, error);
+		result = warm_sort(&alone, GPUSORT_WARM_TIES, true, 0, chunk, error);
+	if (result == 0)
+		result = warm_sort(&alone, GPUSORT_WARM_TIES, true, 1, chunk, error);
 	free(chunk);
 	if (result != 0)
 		return -1;

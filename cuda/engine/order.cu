@@ -74,17 +74,52 @@ compare_keys(const KeyedRows &keyed, GpuSortRowRef ref_a, GpuSortRowRef ref_b)
 	return 0;
 }
 
+/* The same; and whether they are equal in their first so many bits. */
+static __device__ int
+compare_keys_and_runs(const KeyedRows &keyed, GpuSortRowRef ref_a, GpuSortRowRef ref_b, uint32_t run_bits,
+					  bool *in_run)
+{
+	const uint32_t key_words = keyed.key_words;
+	const uint64_t *a = gpusort_ref_row(keyed.chunks, ref_a);
+	const uint64_t *b = gpusort_ref_row(keyed.chunks, ref_b);
+
+	*in_run = true;
+	for (uint32_t w = 0; w < key_words; w++)
+	{
+		uint64_t left = a[(int64_t) w - key_words];
+		uint64_t right = b[(int64_t) w - key_words];
+
+		if (left != right)
+		{
+			*in_run = 64 * w + __clzll((long long) (left ^ right)) >= run_bits;
+			return left < right ? -1 : 1;
+		}
+	}
+	return 0;
+}
+
+/* Runs of rows whose keys are equal in their first so many bits, as kernels see them. */
+typedef struct RunBits
+{
+	uint32_t bits;
+	bool by_partial_keys; /* two rows are of one run if their partial keys are equal without */
+	uint32_t shift;       /* so many bits at the low end */
+	uint32_t *same;       /* the result: a bit per row */
+} RunBits;
+
 /*
  * Row i of the order against row i + 1, for all i below rows.  The order is ids, which are of
  * by_id's rows.  partial_keys are in order, or NULL; whole says that nothing is in the key beside
  * them.  ids out of range are order_refs' business.  equal may be NULL.
  */
+template <bool RUNS>
 static __global__ void
 check_order(const __grid_constant__ KeyedRows by_id, const uint32_t *ids, uint32_t rows, const uint32_t *partial_keys,
-			bool whole, uint32_t *equal, GpuSortDeviceState *state)
+			bool whole, uint32_t *equal, const __grid_constant__ RunBits runs, GpuSortDeviceState *state)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 	int order = -1;
+	bool in_run = false;
 
 	if (i < rows && i + 1 < rows)
 	{
@@ -94,18 +129,27 @@ check_order(const __grid_constant__ KeyedRows by_id, const uint32_t *ids, uint32
 			uint32_t next = partial_keys[i + 1];
 
 			order = here < next ? -1 : here > next;
+			if (RUNS)
+				in_run = order == 0 || (runs.by_partial_keys && (uint64_t) (here ^ next) >> runs.shift == 0);
 		}
-		if (partial_keys == NULL || (order == 0 && !whole))
+		if (partial_keys == NULL || (order == 0 && !whole) || (RUNS && order != 0 && !runs.by_partial_keys))
 		{
 			uint32_t id = ids[i];
 			uint32_t next_id = ids[i + 1];
 
 			if (id < by_id.rows && next_id < by_id.rows)
-				order = compare_keys(by_id, by_id.refs[id], by_id.refs[next_id]);
+			{
+				if (RUNS)
+					order = compare_keys_and_runs(by_id, by_id.refs[id], by_id.refs[next_id], runs.bits, &in_run);
+				else
+					order = compare_keys(by_id, by_id.refs[id], by_id.refs[next_id]);
+			}
 		}
 	}
 	count_votes(order > 0, &state->unordered);
 	note_equal(order == 0, i, rows, equal);
+	if (RUNS)
+		note_equal(in_run, i, rows, runs.same);
 }
 
 /*
@@ -263,6 +307,29 @@ scan_tiles(uint64_t *tile_words, uint32_t tiles)
 	}
 }
 
+/* The words of each tile, of refs that order_refs has not seen as they are now. */
+static __global__ void
+sum_tiles(const GpuSortRowRef *sorted_refs, uint32_t rows, uint64_t *tile_words)
+{
+	__shared__ unsigned long long block_words;
+	const uint32_t first = blockIdx.x * GPUSORT_TILE_ROWS + threadIdx.x;
+
+	if (threadIdx.x == 0)
+		block_words = 0;
+	__syncthreads();
+	for (uint32_t k = 0; k < GPUSORT_TILE_ROWS / GPUSORT_THREADS; k++)
+	{
+		const uint32_t i = first + k * GPUSORT_THREADS;
+		const uint32_t words = __reduce_add_sync(GPUSORT_FULL_WARP, i < rows ? gpusort_ref_words(sorted_refs[i]) : 0);
+
+		if (threadIdx.x % 32 == 0)
+			atomicAdd(&block_words, (unsigned long long) words);
+	}
+	__syncthreads();
+	if (threadIdx.x == 0)
+		tile_words[blockIdx.x] = block_words;
+}
+
 /* Inclusive scan: ends[i] = words of the rows 0 to i. */
 static __global__ void
 scan_rows(const GpuSortRowRef *sorted_refs, uint32_t rows, const uint64_t *tile_words, uint64_t *ends)
@@ -320,15 +387,46 @@ rows_by_id(const GpuSortShard *shard)
 	return {shard->work.chunks, shard->sort->key_words, shard->rows, shard->work.refs};
 }
 
+/*
+ * How runs are told.  Partial keys do where all that is taken from the key for its first bits is at their top, or
+ * more than they have: not where a word's base was taken away across the end of those bits.
+ */
+static RunBits
+describe_runs(const GpuSortShard *shard, const GpuSortPackPlan *plan)
+{
+	const uint32_t bits = shard->sort->run_bits;
+	const uint32_t partial_bits = gpusort_pack_window_bits(plan, 0, 32);
+	RunBits runs = {bits, true, 0, shard->work.same};
+	uint32_t packed = 0;
+
+	for (uint32_t w = 0; 64 * w < bits; w++)
+	{
+		const uint32_t behind = bits - 64 * w < 64 ? 64 - (bits - 64 * w) : 0; /* of its bits */
+
+		if (behind > 0 && plan->words[w].base != 0)
+			runs.by_partial_keys = false;
+		packed += (uint32_t) __builtin_popcountll(plan->words[w].kept >> behind);
+	}
+	runs.shift = packed < partial_bits ? partial_bits - packed : 0;
+	return runs;
+}
+
 int
 gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, bool has_partial_keys, GpuSortError *error)
 {
+	const uint32_t blocks = blocks_for(shard->rows_out);
+	const bool whole = plan->packed_bits <= 32;
 	GpuSortWork *work = &shard->work;
+	uint32_t *partial_keys = has_partial_keys ? work->partial_keys : NULL;
 
-	GPUSORT_LAUNCH(shard->device, error, check_order, blocks_for(shard->rows_out), GPUSORT_THREADS,
-				   shard->lane->compute, rows_by_id(shard), work->ids, shard->rows_out,
-				   has_partial_keys ? work->partial_keys : (uint32_t *) NULL, plan->packed_bits <= 32, work->equal,
-				   shard->lane->state);
+	if (shard->sort->run_rows == 0)
+		GPUSORT_LAUNCH(shard->device, error, check_order<false>, blocks, GPUSORT_THREADS, shard->lane->compute,
+					   rows_by_id(shard), work->ids, shard->rows_out, partial_keys, whole, work->equal, RunBits(),
+					   shard->lane->state);
+	else
+		GPUSORT_LAUNCH(shard->device, error, check_order<true>, blocks, GPUSORT_THREADS, shard->lane->compute,
+					   rows_by_id(shard), work->ids, shard->rows_out, partial_keys, whole, work->equal,
+					   describe_runs(shard, plan), shard->lane->state);
 	if (shard->rows_out < shard->rows)
 		GPUSORT_LAUNCH(shard->device, error, count_up_to, blocks_for(shard->rows), GPUSORT_THREADS,
 					   shard->lane->compute, rows_by_id(shard), work->ids + shard->rows_out - 1, shard->lane->state);
@@ -347,13 +445,30 @@ gpusort_order_refs(GpuSortShard *shard, GpuSortError *error)
 }
 
 int
+gpusort_sum_tiles(GpuSortShard *shard, GpuSortError *error)
+{
+	GpuSortWork *work = &shard->work;
+
+	GPUSORT_LAUNCH(shard->device, error, sum_tiles, gpusort_order_tiles(shard->rows_out), GPUSORT_THREADS,
+				   shard->lane->compute, work->sorted_refs, shard->rows_out, work->tile_words);
+	return 0;
+}
+
+int
+gpusort_scan_tiles(GpuSortShard *shard, uint64_t *numbers, uint32_t count, GpuSortError *error)
+{
+	GPUSORT_LAUNCH(shard->device, error, scan_tiles, 1, GPUSORT_THREADS, shard->lane->compute, numbers, count);
+	return 0;
+}
+
+int
 gpusort_scan_rows(GpuSortShard *shard, GpuSortError *error)
 {
 	GpuSortWork *work = &shard->work;
 	uint32_t tiles = gpusort_order_tiles(shard->rows_out);
 
-	GPUSORT_LAUNCH(shard->device, error, scan_tiles, 1, GPUSORT_THREADS, shard->lane->compute,
-				   work->tile_words, tiles);
+	if (gpusort_scan_tiles(shard, work->tile_words, tiles, error) != 0)
+		return -1;
 	GPUSORT_LAUNCH(shard->device, error, scan_rows, tiles, GPUSORT_THREADS, shard->lane->compute,
 				   work->sorted_refs, shard->rows_out, work->tile_words, work->ends);
 	return 0;

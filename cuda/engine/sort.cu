@@ -9,12 +9,13 @@
  *	3. Row ids in order (device_sort.h).
  *	4. Check the order, note equal neighbours, put the refs in order (order.cu); then
  *	   the same where one shard ends and the next begins.
- *	5. Tie flags (tie_flags.cu), and where each row ends in the output (order.cu).
+ *	5. With run_rows, the first rows of each run alone from here on (pick.cu).
+ *	   Tie flags (tie_flags.cu), and where each row ends in the output (order.cu).
  *	6. Read checks and totals back; start gathering the first chunk (gather.cu).
  *
  * Rows that were put in order have no partial keys and are not sorted, but checked.
  *
- * The host waits in 1 and 6, and in 3 if the partial key is not the whole packed key.
+ * The host waits in 1 and 6, in 3 if the partial key is not the whole packed key, and in 5 with run_rows.
  * As it may wait in the midst of 3, each shard has a thread of its own for 3 and 4.
  * Everything lives in one work block per shard, allocated in 2 and released by end.
  *
@@ -98,6 +99,7 @@ acquire_work(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *err
 	const GpuSort *sort = shard->sort;
 	const uint64_t rows = shard->rows;
 	const bool has_partial_keys = sort->order == GPUSORT_INPUT_UNKNOWN;
+	const bool has_equal = sort->may_tie || sort->run_peers;
 	const uint64_t refs_bytes = rows * sizeof(GpuSortRowRef);
 	GpuSortWork *work = &shard->work;
 	GpuSortDeviceSort described;
@@ -108,7 +110,9 @@ acquire_work(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *err
 	uint64_t temp;
 	uint64_t tiles;
 	uint64_t equal;
+	uint64_t same;
 	uint64_t chunks;
+	uint64_t ids_bytes = rows * sizeof(uint32_t);
 	uint64_t partial_keys_bytes = has_partial_keys ? gpusort_region_bytes(rows * sizeof(uint32_t)) : 0;
 	uint64_t temp_bytes;
 	size_t block_bytes;
@@ -127,12 +131,17 @@ acquire_work(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *err
 	if (partial_keys_bytes + temp_bytes < refs_bytes)
 		temp_bytes = refs_bytes - partial_keys_bytes;
 
+	/* what picks rows takes the place of ids */
+	if (sort->run_rows > 0 && ids_bytes < gpusort_pick_bytes(shard->rows))
+		ids_bytes = gpusort_pick_bytes(shard->rows);
+
 	refs = gpusort_region_lay(&end, refs_bytes);
-	ids = gpusort_region_lay(&end, rows * sizeof(uint32_t));
+	ids = gpusort_region_lay(&end, ids_bytes);
 	partial_keys = gpusort_region_lay(&end, partial_keys_bytes);
 	temp = gpusort_region_lay(&end, temp_bytes);
 	tiles = gpusort_region_lay(&end, gpusort_order_tiles(shard->rows) * sizeof(uint64_t));
-	equal = gpusort_region_lay(&end, sort->may_tie ? rows / 8 + sizeof(uint32_t) : 0);
+	equal = gpusort_region_lay(&end, has_equal ? gpusort_row_bits_bytes(rows) : 0);
+	same = gpusort_region_lay(&end, sort->run_rows > 0 ? gpusort_row_bits_bytes(rows) : 0);
 	chunks = gpusort_region_lay(&end, sort->chunk_count * sizeof(GpuSortDeviceChunk));
 	block_bytes = gpusort_block_size(end);
 
@@ -148,7 +157,8 @@ acquire_work(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *err
 	work->sorted_refs = (GpuSortRowRef *) (base + partial_keys);
 	work->ends = (uint64_t *) (base + refs);
 	work->tile_words = (uint64_t *) (base + tiles);
-	work->equal = sort->may_tie ? (uint32_t *) (base + equal) : NULL;
+	work->equal = has_equal ? (uint32_t *) (base + equal) : NULL;
+	work->same = sort->run_rows > 0 ? (uint32_t *) (base + same) : NULL;
 	work->chunks = (GpuSortDeviceChunk *) (base + chunks);
 
 	GPUSORT_CUDA(shard->device, error,
@@ -257,6 +267,8 @@ check_result(const GpuSortShard *shard, GpuSortError *error)
 	if (shard->rows_out < rows && found->up_to != shard->rows_out)
 		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%u rows come before the last of the first %u",
 							found->up_to, shard->rows_out);
+	if (found->short_rows > 0)
+		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK, "%u rows have no room for a count", found->short_rows);
 	return 0;
 }
 
@@ -421,6 +433,48 @@ order_alone(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 	return order_shard(shard, plan, error);
 }
 
+/*
+ * The beginning of step 5, with run_rows: rows_out is that of the rows kept then.  No shard reads
+ * another's refs in order any more.
+ */
+static int
+pick_rows(GpuSort *sort, GpuSortError *error)
+{
+	for (uint32_t p = 0; p < sort->shard_count; p++)
+	{
+		GpuSortShard *shard = &sort->shards[p];
+
+		if (shard->rows_out > 0 &&
+			(gpusort_device_use(shard->device, error) != 0 || gpusort_pick_rows(shard, error) != 0 ||
+			 start_reading(shard, 0, error) != 0))
+			return -1;
+	}
+	for (uint32_t p = 0; p < sort->shard_count; p++)
+	{
+		GpuSortShard *shard = &sort->shards[p];
+		uint64_t kept;
+
+		if (shard->rows_out == 0)
+			continue;
+		if (wait_for_shard(shard, error) != 0 || check_result(shard, error) != 0)
+			return -1;
+		kept = shard->lane->mirror->kept_rows - 1;
+		if (kept < 1 || kept > shard->rows_out)
+			return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%llu of %u sorted rows are kept",
+								(unsigned long long) kept, shard->rows_out);
+		shard->rows_out = (uint32_t) kept;
+	}
+	for (uint32_t p = 0; p < sort->shard_count; p++)
+	{
+		GpuSortShard *shard = &sort->shards[p];
+
+		if (shard->rows_out > 0 &&
+			(gpusort_device_use(shard->device, error) != 0 || gpusort_sum_tiles(shard, error) != 0))
+			return -1;
+	}
+	return 0;
+}
+
 /* Step 1. */
 static int
 plan_sort(GpuSort *sort, GpuSortPackPlan *plan, GpuSortError *error)
@@ -480,7 +534,8 @@ gpusort_cuda_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 	}
 
 	if (plan_sort(sort, &plan, error) != 0 ||
-		(sort->shard_count == 1 ? order_alone(sort, &plan, error) : order_redistributed(sort, &plan, error)) != 0)
+		(sort->shard_count == 1 ? order_alone(sort, &plan, error) : order_redistributed(sort, &plan, error)) != 0 ||
+		(sort->run_rows > 0 && pick_rows(sort, error) != 0))
 		return -1;
 	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
@@ -493,7 +548,7 @@ gpusort_cuda_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 
 		if (shard->rows_out == 0)
 			continue;
-		if (wait_for_shard(shard, error) != 0 || check_result(shard, error) != 0)
+		if (wait_for_shard(shard, error) != 0 || (sort->run_rows == 0 && check_result(shard, error) != 0))
 			return -1;
 		for (uint32_t i = 0; i < tie_blocks(shard); i++)
 			ties = gpusort_ties_join(ties, shard->lane->mirror->ties[i]);

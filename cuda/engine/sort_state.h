@@ -11,6 +11,7 @@
  *		redistribute.cu	the same, each on the device that sorts the row
  *		device_sort.cu	row ids in order
  *		order.cu		check, equal neighbours, refs in order, where rows end
+ *		pick.cu			the first rows of runs, if only those are wanted
  *		tie_flags.cu	rows that need a tie-break
  *		gather.cu		emit: rows in order, chunk by chunk
  *		lookup.cu		sorted rows' keys by number, and numbers by key
@@ -77,14 +78,16 @@ typedef struct GpuSortDeviceState
 	uint32_t bad_rows; /* rows whose offset or length is out of bounds */
 
 	/* checks of the result */
-	uint32_t unordered; /* pairs of neighbours that are out of order */
-	uint32_t bad_ids;   /* row ids that no row has */
-	uint32_t up_to;     /* rows that come no later than the last one emitted */
+	uint32_t unordered;  /* pairs of neighbours that are out of order */
+	uint32_t bad_ids;    /* row ids that no row has */
+	uint32_t short_rows; /* rows without room for a count */
+	uint32_t up_to;      /* rows that come no later than the last one emitted */
 	uint32_t id_xor;
 	uint32_t equal_rows; /* rows with the key of the last row that another shard emits */
 	uint64_t id_sum;
 
 	uint64_t total_words; /* of all rows; in the mirror only */
+	uint64_t kept_rows;   /* pick.cu's, and one more */
 	GpuSortCut cuts[2];   /* one per staging buffer */
 	GpuSortTieSummary ties[GPUSORT_TIE_BLOCKS];
 } GpuSortDeviceState;
@@ -98,15 +101,17 @@ typedef struct GpuSortWork
 	uint32_t *partial_keys;
 	void *temp; /* the device sort's */
 	size_t temp_bytes;
-	GpuSortRowRef *sorted_refs; /* in the room of partial keys and temp, once the order is checked */
-	/* in the room of refs, after sorted_refs: words of all rows up to and with this one */
+	/* in the room of partial keys and temp, once the order is checked; pick.cu: in that of refs */
+	GpuSortRowRef *sorted_refs;
+	/* in the room of refs, after sorted_refs, or the other way round: words of all rows up to and with this one */
 	uint64_t *ends;
 	uint64_t *tile_words; /* words of a tile's rows, then of all rows before it (order.cu) */
 	/*
 	 * a bit per sorted row: its key equals the next one's, and from tie_flags.cu on: and the
-	 * row's key is truncated. NULL unless may_tie
+	 * row's key is truncated. NULL unless may_tie, or, until pick.cu, run_peers
 	 */
 	uint32_t *equal;
+	uint32_t *same;             /* with run_rows, a bit per sorted row: the next one is of the same run */
 	GpuSortDeviceChunk *chunks; /* by chunk number; a copy on each device */
 } GpuSortWork;
 
@@ -149,7 +154,7 @@ typedef struct GpuSortShard
 	GpuSortWork work;
 
 	/* emit */
-	uint32_t rows_out;    /* that this device emits: all it sorts, or the first of them */
+	uint32_t rows_out;    /* that this device emits: all it sorts, or the first of them or of each run */
 	uint64_t first_out;   /* number of the first of them in the order of the whole sort */
 	GpuSortBlock staging; /* two buffers of GPUSORT_CHUNK_BYTES */
 	int ahead;            /* the buffer that rows were gathered into that are not asked for yet, or -1 */
@@ -159,6 +164,13 @@ typedef struct GpuSortShard
 	bool ahead_records; /* with their keys */
 } GpuSortShard;
 
+/* Bytes of an array with a bit for each of so many rows, and for one more. */
+static inline uint64_t
+gpusort_row_bits_bytes(uint64_t rows)
+{
+	return (rows / 32 + 1) * sizeof(uint32_t);
+}
+
 struct GpuSort
 {
 	const struct GpuSortDeviceSet *set; /* the engine's */
@@ -167,6 +179,13 @@ struct GpuSort
 	bool may_tie;
 	bool spill;     /* what does not fit goes elsewhere: the estimate is a hope, no need */
 	uint64_t limit; /* rows wanted; 0: all */
+
+	/* of each run the first rows alone (pick.cu); with run_peers, and those whose keys equal the last one's */
+	uint32_t run_bits;
+	uint32_t run_rows; /* 0: all */
+	bool run_peers;    /* asked for, or where rows may tie */
+	bool run_exact;
+	bool run_counts;
 
 	GpuSortShard shards[GPUSORT_SHARDS_MAX];
 	uint32_t shard_count; /* at least 1 */

@@ -19,7 +19,7 @@
 extern int gpusort_pack_shard(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error);
 
 /*
- * order.cu: state->unordered, up_to if not all rows are emitted, and equal.  work->partial_keys
+ * order.cu: state->unordered, up_to if not all rows are emitted, equal and same.  work->partial_keys
  * are in order if has_partial_keys.
  */
 extern int gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, bool has_partial_keys,
@@ -39,6 +39,22 @@ extern int gpusort_count_equal(GpuSortShard *shard, const GpuSortShard *bound, G
  * rows.  Both have sorted_refs, and the next shard's device is not working on them.
  */
 extern int gpusort_check_boundary(GpuSortShard *shard, const GpuSortShard *next, GpuSortError *error);
+
+/*
+ * pick.cu: of a sort with run_rows, leaves in sorted_refs and equal the rows that are kept, in the order: so many
+ * as state->kept_rows then says, less one; state->short_rows.  ids, refs and same are gone after it, and
+ * tile_words and rows_out are not of these rows yet.
+ */
+extern int gpusort_pick_rows(GpuSortShard *shard, GpuSortError *error);
+
+/* pick.cu: returns how many bytes of work->ids' room it takes for so many rows. */
+extern uint64_t gpusort_pick_bytes(uint32_t rows);
+
+/* order.cu: tile_words, of rows_out rows of sorted_refs. */
+extern int gpusort_sum_tiles(GpuSortShard *shard, GpuSortError *error);
+
+/* order.cu: exclusive scan of so many numbers in device memory, in place. */
+extern int gpusort_scan_tiles(GpuSortShard *shard, uint64_t *numbers, uint32_t count, GpuSortError *error);
 
 /* order.cu: ends, the inclusive scan of the sorted rows' words; refs are gone after it. */
 extern int gpusort_scan_rows(GpuSortShard *shard, GpuSortError *error);
