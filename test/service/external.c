@@ -213,6 +213,7 @@ main(int argc, char **argv)
 		{"runs", test_many_runs},
 		{"limits", test_limits},
 		{"rewinds", test_all_rewinds},
+		{"first", test_first_rows},
 		{"shared", test_all_shared},
 		{"memory", test_runs_in_memory},
 		{"scarce", test_all_scarce_memory},

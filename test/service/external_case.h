@@ -67,6 +67,9 @@ extern const char *emit_chunk(Sort *sort, const Rows *rows, uint64_t *place, uin
 extern const char *read_rows(Sort *sort, const Rows *rows, uint64_t first, uint64_t end);
 extern void external_end(Sort *sort);
 
+/* external_pick.c */
+extern void test_first_rows(void);
+
 /* external_cut.c */
 extern void test_shared(Keys keys, uint32_t words, uint32_t bits, uint32_t most, uint32_t readers, uint64_t memory);
 extern void test_all_shared(void);

@@ -215,6 +215,19 @@ test_wrong_arguments(void)
 	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN,
 			  (GpuSortMessage){.u.job_begin = {.engine = 9, .key_words = 1}},
 			  false, 1, "JOB_BEGIN for an unknown engine");
+	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage){.u.job_begin = {.key_words = 1, .run_rows = 1}},
+			  false, 1, "JOB_BEGIN for rows of runs of no bits");
+	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN,
+			  (GpuSortMessage){.u.job_begin = {.key_words = 1, .run_rows = 1, .run_bits = 65}},
+			  false, 1, "JOB_BEGIN for runs of more bits than the key has");
+	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN,
+			  (GpuSortMessage){.u.job_begin = {.key_words = 1, .run_rows = 1, .run_bits = 1, .limit = 1}},
+			  false, 1, "JOB_BEGIN for rows of runs and with a limit");
+	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN,
+			  (GpuSortMessage){.u.job_begin = {.key_words = 1, .run_rows = 2, .run_bits = 1, .run_counts = 1}},
+			  false, 1, "JOB_BEGIN for counts with two rows of each run");
+	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage){.u.job_begin = {.key_words = 1, .run_bits = 1}},
+			  false, 1, "JOB_BEGIN for runs and no rows of them");
 	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.chunk = POOL_CHUNKS, .rows = 1, .bytes = 16}},
 			  false, 1, "CHUNK_PUT of a chunk beyond the pool");
 	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.chunk = UINT32_MAX, .rows = 1, .bytes = 16}},

@@ -251,12 +251,22 @@ legal_message(Wanderer *wanderer)
 				.estimated_bytes = chance(50) ? 0 : random64() % 10000000,
 				.limit = chance(70) ? 0 : random64() % 500,
 			};
+			if (message.u.job_begin.limit == 0 && chance(50))
+			{
+				message.u.job_begin.run_rows = 1 + random64() % (chance(50) ? 1 : 100);
+				message.u.job_begin.run_bits = 1 + random64() % (64 * message.u.job_begin.key_words);
+				message.u.job_begin.run_peers = chance(50);
+				message.u.job_begin.run_exact = chance(50);
+				message.u.job_begin.run_counts = message.u.job_begin.run_rows == 1 && chance(30);
+			}
 			message.u.job_begin.spill = chance(60);
 			message.u.job_begin.readers = chance(90) ? random64() % 8 : random_number();
 			message.u.job_begin.shared = message.u.job_begin.limit == 0 && chance(50);
 			if (chance(15))
 			{
 				message.u.job_begin.key_words = large_rows.key_words;
+				if (message.u.job_begin.run_rows > 0)
+					message.u.job_begin.run_bits = 1 + message.u.job_begin.run_bits % (64 * large_rows.key_words);
 				message.u.job_begin.spill = 1;
 				wanderer->large = 40;
 			}
