@@ -121,15 +121,12 @@ load_word(const GpuSort *sort, GpuSortElement *elements, size_t n, uint32_t word
 /*
  * Marks the rows of a run of equal keys; returns how many of them count as tied.
  * With a limit only the runs that start before it are emitted, and count.
- * With run_rows this is done when it is known which rows are kept (pick.c).
  */
 static uint64_t
 mark_run(const GpuSort *sort, GpuSortElement *elements, size_t length)
 {
 	uint64_t marks = 0;
 
-	if (sort->run_rows > 0)
-		return 0;
 	for (size_t i = 0; i < length; i++)
 		marks |= elements[i].ref & GPUSORT_HOST_REF_MARK;
 	elements[length - 1].ref &= ~GPUSORT_HOST_REF_MARK;
@@ -148,6 +145,7 @@ finish_runs(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size
 			uint64_t *tie_rows, Finish *finish, size_t offset)
 {
 	bool last_word = word + 1 == sort->packing.words;
+	bool picks = sort->run_rows > 0; /* then ties are pick.c's */
 	size_t end;
 
 	for (size_t start = 0; start < n; start = end)
@@ -159,7 +157,7 @@ finish_runs(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size
 			;
 		length = end - start;
 		if (length == 1 || last_word)
-			*tie_rows += mark_run(sort, elements + start, length);
+			*tie_rows += picks ? 0 : mark_run(sort, elements + start, length);
 		else if (length > LONG_RUN && finish != NULL)
 		{
 			pthread_mutex_lock(&finish->lock);
