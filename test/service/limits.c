@@ -330,7 +330,7 @@ test_engines(void)
 	const char *const fake[] = {"--engine", "auto", "--cuda-library", getenv("FAKE_ENGINE"), NULL};
 	Service service;
 	Client client;
-	GpuSortMessage message;
+	GpuSortMessage message = {0};
 
 	service_start(&service, options);
 	ok(strstr(service.last_log, "/nowhere/gpusort_cuda.so") != NULL, "a missing library is logged");
