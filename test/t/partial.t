@@ -37,6 +37,7 @@ my %gates = (
 	middle => sprintf($sum, 'SELECT gate(a.id, 30000) AS id, b.id AS o FROM a JOIN b USING (k)'));
 my $session = $node->session;
 my $holder = $node->session;
+my $user = $node->safe_psql('postgres', 'SELECT current_user');
 my %right = map { $_ => $node->safe_psql('postgres', "SET gpusort.enable = off; $queries{$_}") } keys %queries;
 $session->run(q{SET statement_timeout = '60s'});
 
@@ -83,7 +84,7 @@ sub fetched
 		return $type;
 	};
 
-	$send->('', pack('N', 196608) . join("\0", user => scalar getpwuid $<, database => 'postgres') . "\0\0");
+	$send->('', pack('N', 196608) . join("\0", user => $user, database => 'postgres') . "\0\0");
 	$read->('Z');
 	$send->('Q', "BEGIN\0");
 	$read->('Z');
