@@ -105,6 +105,13 @@ drops_rows(const GpuSortState *sort)
 		!sort->service.parallel && !sort->service.check_order;
 }
 
+/* Returns true if no row is wanted that is equal to another in all columns that are sorted by. */
+static bool
+drops_repeats(const GpuSortState *sort)
+{
+	return sort->service.run_rows == 1 && !sort->group.peers && sort->group.columns == sort->ncolumns;
+}
+
 /* Returns true if the order of the rows is to be verified: that by abbreviated keys always is. */
 bool
 gpusort_service_sort_checks_order(const GpuSortState *sort)
@@ -163,6 +170,8 @@ gpusort_service_sort_begin(GpuSortState *sort, int participants, GpuSortFailure 
 							figures->verified);
 		if (drops_rows(sort))
 			service->writer.cutoff = gpusort_cutoff_create(sort->keys->words, sort->bound);
+		else if (drops_repeats(sort))
+			service->writer.repeats = gpusort_repeats_create(sort->keys->words);
 	}
 	MemoryContextSwitchTo(caller);
 	return service->client != NULL;
