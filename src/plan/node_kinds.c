@@ -172,12 +172,13 @@ window_grouping(const Plan *plan)
 	};
 }
 
-/* Says what the window of a path needs of other rows. */
-GpuSortWindowNeeds
-gpusort_window_path_needs(const WindowAggPath *path)
+/* The window of a path. */
+static GpuSortWindow
+path_window(const WindowAggPath *path)
 {
 	const WindowClause *clause = path->winclause;
-	const GpuSortWindow window = {
+
+	return (GpuSortWindow){
 		.columns = path->path.pathtarget->exprs,
 		.winref = clause->winref,
 		.partition_columns = list_length(clause->partitionClause),
@@ -186,9 +187,26 @@ gpusort_window_path_needs(const WindowAggPath *path)
 		.start_offset = clause->startOffset,
 		.end_offset = clause->endOffset,
 		.ends_early = WINDOW_PATH_RUN_CONDITION(path) != NIL || path->qual != NIL,
+		.stops_at = path->topwindow ? WINDOW_PATH_RUN_CONDITION(path) : NIL,
 	};
+}
+
+/* Says what the window of a path needs of other rows. */
+GpuSortWindowNeeds
+gpusort_window_path_needs(const WindowAggPath *path)
+{
+	const GpuSortWindow window = path_window(path);
 
 	return gpusort_window_needs(&window);
+}
+
+/* Returns true if the window of a path needs no rows of a partition but first ones, which *kept becomes. */
+bool
+gpusort_window_path_keeps(const WindowAggPath *path, GpuSortKeptRows *kept)
+{
+	const GpuSortWindow window = path_window(path);
+
+	return gpusort_window_keeps(&window, kept);
 }
 
 /* Returns true if a path is a GpuSort of rows that processes take in, not one that sorts what runs by ranges again. */

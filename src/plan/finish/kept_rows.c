@@ -4,9 +4,7 @@
  *	  Which rows of each group the nodes above a finished sort look at.
  *
  * A Unique gives out the first row of each group of equal rows, and a Group likewise.  An Agg whose aggregates all are
- * DISTINCT in columns that are sorted by needs no row twice.  A window that stops at row_number() <= n needs n rows of
- * each partition, one that stops at rank() <= n those and the peers of the last of them.  So does dense_rank() <= n if
- * n is 1.  No other function of the window may look at rows that come later.
+ * DISTINCT in columns that are sorted by needs no row twice.  A window may stop at a row number (facts/windows.c).
  *
  * The GpuSort below is told, and the service may leave other rows out.  More may come, and PostgreSQL's nodes above
  * stay as they are.  It is a note only: no path depends on it.
@@ -20,13 +18,12 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_aggregate_d.h"
-#include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
+#include "facts/windows.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "plan/finish/plan_tree.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 static const GpuSortLooksAt all_rows = {0};
@@ -39,8 +36,6 @@ first_of(GpuSortGrouping groups)
 
 	return (GpuSortLooksAt){.kept.bound = (Node *) one, .groups = groups};
 }
-
-/* --- Agg --- */
 
 /* What collects the columns in which all aggregates are DISTINCT. */
 typedef struct DistinctColumns
@@ -128,66 +123,6 @@ agg_looks_at(const Agg *agg)
 									  .collations = columns.collations});
 }
 
-/* --- WindowAgg --- */
-
-/* The walker: finds a function that looks at more than the rows before a row. */
-static bool
-looks_ahead(Node *node, void *arg)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, WindowFunc))
-	{
-		const Oid function = ((const WindowFunc *) node)->winfnoid;
-
-		return function != F_ROW_NUMBER && function != F_RANK_ && function != F_DENSE_RANK_;
-	}
-	return expression_tree_walker(node, looks_ahead, arg);
-}
-
-/* Returns true if the value of an expression, an integer, is the same as long as a statement runs. */
-static bool
-is_bound(const Node *node)
-{
-	const Oid type = exprType(node);
-
-	return (IsA(node, Const) || (IsA(node, Param) && ((const Param *) node)->paramkind == PARAM_EXTERN)) &&
-		(type == INT2OID || type == INT4OID || type == INT8OID);
-}
-
-/* Returns true if a condition is that a window's function, row_number() or the like, is no more than a bound. */
-static bool
-read_condition(const WindowAgg *window, const Node *condition, GpuSortKeptRows *kept)
-{
-	const OpExpr *clause = (const OpExpr *) condition;
-	const WindowFunc *function;
-	Node *bound;
-	int strategy;
-
-	if (!IsA(condition, OpExpr) || list_length(clause->args) != 2)
-		return false;
-	strategy = get_op_opfamily_strategy(clause->opno, INTEGER_BTREE_FAM_OID);
-	function = linitial(clause->args);
-	bound = lsecond(clause->args);
-	if (!IsA(function, WindowFunc))
-	{
-		bound = linitial(clause->args);
-		function = lsecond(clause->args);
-		strategy = strategy == 0 ? 0 : BTGreaterStrategyNumber + BTLessStrategyNumber - strategy;
-	}
-	if (!IsA(function, WindowFunc) || function->winref != window->winref || !is_bound(bound))
-		return false;
-	if (strategy != BTLessStrategyNumber && strategy != BTLessEqualStrategyNumber && strategy != BTEqualStrategyNumber)
-		return false;
-	*kept = (GpuSortKeptRows){
-		.bound = bound,
-		.less = strategy == BTLessStrategyNumber,
-		.peers = function->winfnoid != F_ROW_NUMBER,
-		.only_one = function->winfnoid == F_DENSE_RANK_,
-	};
-	return true;
-}
-
 /* A window that stops in each partition. */
 static GpuSortLooksAt
 window_looks_at(const WindowAgg *window)
@@ -199,20 +134,9 @@ window_looks_at(const WindowAgg *window)
 				  .operators = window->ordOperators,
 				  .collations = window->ordCollations},
 	};
-	ListCell *cell;
 
-	/* One that is not at the top gives out all rows, for those above. */
-	if (!window->topWindow || looks_ahead((Node *) window->plan.targetlist, NULL))
-		return all_rows;
-	foreach(cell, window->runConditionOrig)
-	{
-		if (read_condition(window, lfirst(cell), &found.kept))
-			return found;
-	}
-	return all_rows;
+	return gpusort_window_plan_keeps(window, &found.kept) ? found : all_rows;
 }
-
-/* --- nodes that pass rows on --- */
 
 /* Finds the columns of the plan below in which a grouping's are; false if one of them is in none. */
 static bool
@@ -269,8 +193,6 @@ gpusort_plan_looks_at(const Plan *plan, const GpuSortLooksAt *above)
 			return all_rows;
 	}
 }
-
-/* --- the sort --- */
 
 /* Returns true if a node tells rows apart by a sort's column, and takes equal what the sort takes equal. */
 static bool
