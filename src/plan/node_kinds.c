@@ -239,6 +239,17 @@ why_whole(const GpuSortWindowNeeds *needs)
 					format_procedure(needs->whole), floats ? "; the result for floats depends on the order" : "");
 }
 
+/* The walker: finds a parameter that another plan sets. */
+static bool
+has_plan_param(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((const Param *) node)->paramkind != PARAM_EXTERN;
+	return expression_tree_walker(node, has_plan_param, arg);
+}
+
 /* Ranges of the rows may end within a window's partitions if that is right above the sort, and needs no more. */
 static bool
 window_path_may_run(GpuSortPathRanges *ranges, const Path *path)
@@ -252,6 +263,9 @@ window_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 
 	if (!goes_on && !groups_by_key(ranges, clause->partitionClause))
 		return refuse(ranges, why_whole(&needs));
+	/* PostgreSQL does not count these as the window's own, so a Gather above would not send them. */
+	if (has_plan_param((Node *) WINDOW_PATH_RUN_CONDITION(window), NULL))
+		return refuse(ranges, "where the window stops depends on a parameter that another plan sets");
 	return gpusort_may_run_in_ranges(ranges, clause->startOffset) &&
 		gpusort_may_run_in_ranges(ranges, clause->endOffset) &&
 		gpusort_may_run_in_ranges(ranges, (Node *) WINDOW_PATH_RUN_CONDITION(window));
