@@ -32,35 +32,35 @@ static const GpuSortLooksAt all_rows = {0};
 static GpuSortLooksAt
 first_of(GpuSortGrouping groups)
 {
-	Const *one = makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false, FLOAT8PASSBYVAL);
+	Const *one = makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(1), false, true);
 
 	return (GpuSortLooksAt){.kept.bound = (Node *) one, .groups = groups};
 }
 
-/* What collects the columns in which all aggregates are DISTINCT. */
+/* More columns than so many are not looked at. */
+#define COLUMNS_MAX 32
+
+/* The columns in which all aggregates are DISTINCT. */
 typedef struct DistinctColumns
 {
-	AttrNumber *attnos;
-	Oid *operators;
-	Oid *collations;
 	int count;
 	bool others; /* an aggregate needs rows that are equal to others */
+	AttrNumber attnos[COLUMNS_MAX];
+	Oid operators[COLUMNS_MAX];
+	Oid collations[COLUMNS_MAX];
 } DistinctColumns;
 
 static void
 add_column(DistinctColumns *columns, AttrNumber attno, Oid operator, Oid collation)
 {
-	const int count = columns->count++;
-
-	columns->attnos = columns->attnos == NULL ? palloc(sizeof(AttrNumber))
-											  : repalloc(columns->attnos, (count + 1) * sizeof(AttrNumber));
-	columns->operators =
-		columns->operators == NULL ? palloc(sizeof(Oid)) : repalloc(columns->operators, (count + 1) * sizeof(Oid));
-	columns->collations =
-		columns->collations == NULL ? palloc(sizeof(Oid)) : repalloc(columns->collations, (count + 1) * sizeof(Oid));
-	columns->attnos[count] = attno;
-	columns->operators[count] = operator;
-	columns->collations[count] = collation;
+	if (columns->count == COLUMNS_MAX)
+	{
+		columns->others = true;
+		return;
+	}
+	columns->attnos[columns->count] = attno;
+	columns->operators[columns->count] = operator;
+	columns->collations[columns->count++] = collation;
 }
 
 /* Adds the columns of an aggregate; false if its result changes with rows that are equal in these. */
@@ -107,20 +107,21 @@ find_aggregates(Node *node, void *arg)
 static GpuSortLooksAt
 agg_looks_at(const Agg *agg)
 {
-	DistinctColumns columns = {0};
+	DistinctColumns *columns;
 
 	if (agg->groupingSets != NIL || agg->chain != NIL || (agg->aggstrategy != AGG_SORTED && agg->aggstrategy != AGG_PLAIN))
 		return all_rows;
+	columns = palloc0(sizeof(DistinctColumns));
 	for (int i = 0; i < agg->numCols; i++)
-		add_column(&columns, agg->grpColIdx[i], agg->grpOperators[i], agg->grpCollations[i]);
-	(void) find_aggregates((Node *) agg->plan.targetlist, &columns);
-	(void) find_aggregates((Node *) agg->plan.qual, &columns);
-	if (columns.others)
+		add_column(columns, agg->grpColIdx[i], agg->grpOperators[i], agg->grpCollations[i]);
+	(void) find_aggregates((Node *) agg->plan.targetlist, columns);
+	(void) find_aggregates((Node *) agg->plan.qual, columns);
+	if (columns->others)
 		return all_rows;
-	return first_of((GpuSortGrouping){.count = columns.count,
-									  .attnos = columns.attnos,
-									  .operators = columns.operators,
-									  .collations = columns.collations});
+	return first_of((GpuSortGrouping){.count = columns->count,
+									  .attnos = columns->attnos,
+									  .operators = columns->operators,
+									  .collations = columns->collations});
 }
 
 /* A window that stops in each partition. */

@@ -794,6 +794,8 @@ over_time(const Estimate *estimate, const Path *path, const Path *below)
 
 	if (IsA(path, MaterialPath))
 		of_below.repeated = false;
+	if (!IsA(path, ProjectionPath))
+		of_below.kept = 0;
 	if (IsA(path, ProjectionPath) && ((const ProjectionPath *) path)->dummypp)
 		of_below.projected = path->pathtarget;
 	else
