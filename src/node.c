@@ -3,7 +3,8 @@
  * node.c
  *	  What a finished plan tells the executor: the layout of custom_private.
  *
- * Lists of integers and Oids, a string and an expression, so that plans can be copied, and read back by parallel workers.
+ * Lists of integers and Oids, a string and an expression, so that plans can be copied, and read back by parallel
+ * workers.
  *
  *-------------------------------------------------------------------------
  */

@@ -350,9 +350,9 @@ read_condition(const GpuSortWindow *window, const Node *condition, GpuSortKeptRo
 }
 
 /*
- * Returns true if a window stops in each partition, and needs no rows of it but first ones, which *kept becomes, but for
- * the columns.  At row_number() <= n it needs n rows, at rank() <= n those and the peers of the last of them.  So it does
- * at dense_rank() <= n if n is 1.
+ * Returns true if a window stops in each partition, and needs no rows of it but first ones, which *kept becomes, but
+ * for the columns.  At row_number() <= n it needs n rows, at rank() <= n those and the peers of the last of them.  So
+ * it does at dense_rank() <= n if n is 1.
  */
 bool
 gpusort_window_keeps(const GpuSortWindow *window, GpuSortKeptRows *kept)

@@ -332,7 +332,8 @@ sub first_rows_query
 	my ($context) = @_;
 	my $from = random_from($context);
 	my $id = $from->{ids}[0];
-	my $partition = join ', ', map { without_direction($_) } random_keys($context, between(1, 2), $id, @{ $from->{scope} });
+	my @partition = map { without_direction($_) } random_keys($context, between(1, 2), $id, @{ $from->{scope} });
+	my $partition = join ', ', @partition;
 	my $total = chance(60);
 	my $order = join ', ', $total ? total_keys($context, $from, between(0, 2))
 		: random_keys($context, between(1, 2), $id, @{ $from->{scope} });
