@@ -327,10 +327,7 @@ is_gated(const PlannerInfo *root, const Path *path)
 	return false;
 }
 
-/*
- * Returns how many rows a window looks at that needs the first ones of each partition alone; 0: all, or nobody knows.
- * There may be as many times the partitions as estimates can be wrong by.
- */
+/* Returns how many rows a window looks at that needs the first ones of each partition alone; 0: all, or nobody knows. */
 static double
 window_kept_rows(const Estimate *estimate, const WindowAggPath *path)
 {
@@ -353,7 +350,7 @@ window_kept_rows(const Estimate *estimate, const WindowAggPath *path)
 	if (first < 1 || (kept.only_one && first > 1))
 		return 0;
 	exprs = get_sortgrouplist_exprs(path->winclause->partitionClause, root->processed_tlist);
-	return Min(estimate_num_groups(root, exprs, rows, NULL, NULL) * first * GPUSORT_GUESS, rows);
+	return Min(estimate_num_groups(root, exprs, rows, NULL, NULL) * first, rows);
 }
 
 static GpuSortParts
@@ -661,7 +658,9 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	const Path *input = estimate->note ? input_in_plan(estimate, path, &gathered) : path->input;
 	GpuSortParts time = sorted_time(estimate, input, path->custom.path.pathkeys);
 	double rows = path->custom.path.rows;
-	const double kept = estimate->kept > 0 && path->time.whole ? Min(estimate->kept, rows) : rows;
+	/* There may be as many times the groups as estimates can be wrong by. */
+	const double kept =
+		estimate->kept > 0 && path->time.whole ? Min(estimate->kept * GPUSORT_GUESS, rows) : rows;
 	const bool bounded = is_bounded(estimate->root);
 	const bool finds_top = bounded && gpusort_sort_finds_top(&path->time, rows, estimate->first);
 	const GpuSortTime sort = gpusort_sort_time_of_first(path->time, rows, estimate->first, bounded);
