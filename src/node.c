@@ -3,7 +3,8 @@
  * node.c
  *	  What a finished plan tells the executor: the layout of custom_private.
  *
- * Lists of integers and Oids, and a string, so that plans can be copied, and read back by parallel workers.
+ * Lists of integers and Oids, a string and an expression, so that plans can be copied, and read back by parallel
+ * workers.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,6 +26,7 @@ typedef enum PlanPrivate
 	PLAN_SCALARS,
 	PLAN_BLOCK_INDEX, /* an Oid */
 	PLAN_WHY_ALONE,   /* a String; empty: NULL */
+	PLAN_KEPT_BOUND,  /* an expression, or nothing */
 	PLAN_PRIVATE_Count,
 } PlanPrivate;
 
@@ -42,6 +44,10 @@ typedef enum PlanScalar
 	SCALAR_USE_TOTALS,
 	SCALAR_STARTS_WORKERS,
 	SCALAR_BLOCK_COLUMN,
+	SCALAR_KEPT_COLUMNS,
+	SCALAR_KEPT_LESS,
+	SCALAR_KEPT_PEERS,
+	SCALAR_KEPT_ONLY_ONE,
 	SCALAR_Count,
 } PlanScalar;
 
@@ -87,7 +93,7 @@ gpusort_plan_pack(const Sort *sort)
 	for (int i = 0; i < SCALAR_Count; i++)
 		scalars = lappend_int(scalars, values[i]);
 	lists = lappend(lappend(lists, scalars), list_make1_oid(InvalidOid));
-	lists = lappend(lists, makeString(""));
+	lists = lappend(lappend(lists, makeString("")), NIL);
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
@@ -150,6 +156,17 @@ gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use)
 	set_scalar(plan, SCALAR_USE_AFTER, use->after);
 	set_scalar(plan, SCALAR_USE_ROWS, use->rows);
 	set_scalar(plan, SCALAR_USE_TOTALS, use->totals);
+}
+
+/* Says which rows of each group the nodes above look at. */
+void
+gpusort_plan_set_kept_rows(CustomScan *plan, const GpuSortKeptRows *kept)
+{
+	lfirst(list_nth_cell(plan->custom_private, PLAN_KEPT_BOUND)) = list_make1(copyObject(kept->bound));
+	set_scalar(plan, SCALAR_KEPT_COLUMNS, kept->columns);
+	set_scalar(plan, SCALAR_KEPT_LESS, kept->less);
+	set_scalar(plan, SCALAR_KEPT_PEERS, kept->peers);
+	set_scalar(plan, SCALAR_KEPT_ONLY_ONE, kept->only_one);
 }
 
 /* Has an index tell which blocks of the child's table can have the first rows. */
@@ -226,6 +243,14 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 		.rows = list_nth_int(scalars, SCALAR_USE_ROWS) != 0,
 		.totals = list_nth_int(scalars, SCALAR_USE_TOTALS) != 0,
 	};
+	info->kept = (GpuSortKeptRows){
+		.columns = list_nth_int(scalars, SCALAR_KEPT_COLUMNS),
+		.less = list_nth_int(scalars, SCALAR_KEPT_LESS) != 0,
+		.peers = list_nth_int(scalars, SCALAR_KEPT_PEERS) != 0,
+		.only_one = list_nth_int(scalars, SCALAR_KEPT_ONLY_ONE) != 0,
+	};
+	if (info->kept.columns > 0)
+		info->kept.bound = linitial(list_nth(lists, PLAN_KEPT_BOUND));
 	info->block_index = (GpuSortBlockIndex){
 		.index = linitial_oid(list_nth(lists, PLAN_BLOCK_INDEX)),
 		.column = list_nth_int(scalars, SCALAR_BLOCK_COLUMN),

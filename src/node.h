@@ -75,6 +75,16 @@ typedef struct GpuSortUse
 	bool totals; /* RUNNING: needs more of the earlier rows than their number */
 } GpuSortUse;
 
+/* Of each group of rows, which are equal in the first sort columns, the nodes above look at no more than first rows. */
+typedef struct GpuSortKeptRows
+{
+	int columns;   /* first sort columns that tell groups apart; 0: all rows are looked at */
+	Node *bound;   /* how many rows of each: a Const or an external Param, of type int2, int4 or int8 */
+	bool less;     /* one row less than that */
+	bool peers;    /* and those that are equal to the last of them in all sort columns */
+	bool only_one; /* if it is one row; of more nothing is known */
+} GpuSortKeptRows;
+
 /* A BRIN index that tells which blocks of the child's table can have the first rows. */
 typedef struct GpuSortBlockIndex
 {
@@ -94,6 +104,7 @@ typedef struct GpuSortPlanInfo
 	int visible;       /* number of leading attributes that the node above sees; the others are resjunk, for sorting */
 	int range_columns; /* one process reads all rows that are equal in this many leading columns; 0: all rows */
 	GpuSortUse use;    /* by the node above */
+	GpuSortKeptRows kept;
 	GpuSortBlockIndex block_index;
 	const char *why_alone; /* why only one process works above the sort, or NULL */
 
@@ -111,6 +122,7 @@ extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
 extern void gpusort_plan_set_why_alone(CustomScan *plan, const char *why_alone);
 extern void gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use);
+extern void gpusort_plan_set_kept_rows(CustomScan *plan, const GpuSortKeptRows *kept);
 extern void gpusort_plan_set_block_index(CustomScan *plan, const GpuSortBlockIndex *index);
 extern void gpusort_plan_set_starts_workers(CustomScan *plan);
 extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);

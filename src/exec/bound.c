@@ -13,6 +13,9 @@
  * WITH TIES asks for rows that equal the last one in the columns that the Limit compares, too.  Rows that are equal in
  * the columns of the sort are, if the Limit is right above it and these are among those.
  *
+ * Of each group of rows a node above may look at the first ones alone, as the plan says (plan/finish/kept_rows.c).  How
+ * many, a parameter of the statement may tell.
+ *
  * A Limit right above need not be given the rows before its OFFSET, which it drops: it counts them,
  * and goes on where it is told that it has counted to.
  *
@@ -20,7 +23,9 @@
  */
 #include "exec/bound.h"
 
+#include "catalog/pg_type_d.h"
 #include "common/int.h"
+#include "nodes/nodeFuncs.h"
 
 /*
  * Finds the children of a node of which no more rows are wanted than of the node itself, from the first one on; returns
@@ -107,4 +112,49 @@ gpusort_bound_pass(LimitState *limit, uint64 rows)
 {
 	Assert(limit->lstate == LIMIT_RESCAN && limit->position == 0 && (uint64) limit->offset == rows);
 	limit->position = rows;
+}
+
+/* Returns the value of a bound, an integer; 0 if it is NULL, or not known. */
+static int64
+bound_value(const Node *bound, ParamListInfo params)
+{
+	Oid type = exprType(bound);
+	Datum value;
+
+	if (IsA(bound, Const))
+	{
+		if (((const Const *) bound)->constisnull)
+			return 0;
+		value = ((const Const *) bound)->constvalue;
+	}
+	else
+	{
+		const int number = castNode(Param, (Node *) bound)->paramid;
+		const ParamExternData *param;
+		ParamExternData workspace;
+
+		if (params == NULL || number < 1 || number > params->numParams)
+			return 0;
+		param = params->paramFetch != NULL ? params->paramFetch(params, number, false, &workspace)
+										   : &params->params[number - 1];
+		if (param->isnull || param->ptype != type)
+			return 0;
+		value = param->value;
+	}
+	return type == INT2OID ? DatumGetInt16(value) : type == INT4OID ? DatumGetInt32(value)
+																	: DatumGetInt64(value);
+}
+
+/* Returns which rows of each group are wanted, as a plan says, by a statement of these parameters. */
+GpuSortGroupRows
+gpusort_bound_of_groups(const GpuSortKeptRows *kept, ParamListInfo params)
+{
+	int64 rows = kept->columns > 0 ? bound_value(kept->bound, params) : 0;
+
+	if (kept->less && rows > 0)
+		rows--;
+	/* Where none is wanted the node above reads a row to see that. */
+	if (rows <= 0 || rows > PG_INT32_MAX || (kept->only_one && rows > 1))
+		return (GpuSortGroupRows){0};
+	return (GpuSortGroupRows){.columns = kept->columns, .rows = rows, .peers = kept->peers};
 }

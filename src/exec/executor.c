@@ -67,6 +67,7 @@ make_sort(GpuSortScanState *state)
 	state->sort = gpusort_sort_create(&state->rows->rows, source, info->columns, info->ncolumns);
 	if (state->ingest != NULL)
 		gpusort_ingest_set_sort(state->ingest, state->sort);
+	state->sort->group = gpusort_bound_of_groups(&info->kept, gpusort_plan_state(state)->state->es_param_list_info);
 	state->sort->estimated_rows = info->estimated_rows;
 	state->sort->estimated_width = info->estimated_width;
 	state->sort->may_reread = (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;

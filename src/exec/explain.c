@@ -243,6 +243,15 @@ show_ranges(const GpuSortScanState *state, ExplainState *es)
 	ExplainPropertyText("Block Ranges", psprintf("%sby BRIN index %s", read, quote_identifier(index)), es);
 }
 
+/* Shows which rows of each group are looked at above. */
+static void
+show_kept(const GpuSortGroupRows *group, ExplainState *es)
+{
+	if (group->rows > 0)
+		ExplainPropertyText("Rows Kept",
+							psprintf("first %u of each group%s", group->rows, group->peers ? ", with ties" : ""), es);
+}
+
 /* Shows the keys, and with ANALYZE what happened, as the ExplainCustomScan callback. */
 void
 gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
@@ -253,6 +262,7 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuSortTimes ms;
 
 	gpusort_explain_keys(state, "Sort Key", state->info.ncolumns, ancestors, es);
+	show_kept(&sort->group, es);
 	if (OidIsValid(state->info.block_index.index))
 		show_ranges(state, es);
 	if (state->percentiles != NULL)

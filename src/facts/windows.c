@@ -13,10 +13,14 @@
  * lag and lead by constants, or of frames of ROWS between constants.  PostgreSQL's node computes these, and cuts the
  * frames of the first of these rows short: so their aggregates are those that cannot fail then.
  *
+ * A window that need not give all rows (a run condition) may look at the first ones of each partition alone.
+ *
  *-------------------------------------------------------------------------
  */
 #include "facts/windows.h"
 
+#include "access/stratnum.h"
+#include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "facts/aggregates.h"
 #include "nodes/nodeFuncs.h"
@@ -257,11 +261,11 @@ gpusort_window_needs(const GpuSortWindow *window)
 	return needs.found;
 }
 
-/* Says what a finished plan's window needs. */
-GpuSortWindowNeeds
-gpusort_window_plan_needs(const WindowAgg *plan)
+/* A finished plan's window. */
+static GpuSortWindow
+plan_window(const WindowAgg *plan)
 {
-	const GpuSortWindow window = {
+	return (GpuSortWindow){
 		.columns = plan->plan.targetlist,
 		.winref = plan->winref,
 		.partition_columns = plan->partNumCols,
@@ -270,7 +274,106 @@ gpusort_window_plan_needs(const WindowAgg *plan)
 		.start_offset = plan->startOffset,
 		.end_offset = plan->endOffset,
 		.ends_early = plan->runCondition != NIL || plan->plan.qual != NIL,
+		/* One that is not at the top gives out all rows, for those above. */
+		.stops_at = plan->topWindow ? plan->runConditionOrig : NIL,
 	};
+}
+
+/* Says what a finished plan's window needs. */
+GpuSortWindowNeeds
+gpusort_window_plan_needs(const WindowAgg *plan)
+{
+	const GpuSortWindow window = plan_window(plan);
 
 	return gpusort_window_needs(&window);
+}
+
+/* The walker: finds a function of the window that looks at more than the rows before a row, and its peers. */
+static bool
+looks_ahead(Node *node, void *arg)
+{
+	const GpuSortWindow *window = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, WindowFunc))
+	{
+		const WindowFunc *function = (const WindowFunc *) node;
+
+		return function->winref == window->winref && function->winfnoid != F_ROW_NUMBER &&
+			function->winfnoid != F_RANK_ && function->winfnoid != F_DENSE_RANK_;
+	}
+	return expression_tree_walker(node, looks_ahead, arg);
+}
+
+/* Returns true if the value of an expression, an integer, is the same as long as a statement runs. */
+static bool
+is_bound(const Node *node)
+{
+	const Oid type = exprType(node);
+
+	return (IsA(node, Const) || (IsA(node, Param) && ((const Param *) node)->paramkind == PARAM_EXTERN)) &&
+		(type == INT2OID || type == INT4OID || type == INT8OID);
+}
+
+/* Returns true if a condition is that a window's function is no more than a bound; *kept becomes that. */
+static bool
+read_condition(const GpuSortWindow *window, const Node *condition, GpuSortKeptRows *kept)
+{
+	const OpExpr *clause = (const OpExpr *) condition;
+	const WindowFunc *function;
+	Node *bound;
+	int strategy;
+
+	if (!IsA(condition, OpExpr) || list_length(clause->args) != 2)
+		return false;
+	strategy = get_op_opfamily_strategy(clause->opno, INTEGER_BTREE_FAM_OID);
+	function = linitial(clause->args);
+	bound = lsecond(clause->args);
+	if (!IsA(function, WindowFunc))
+	{
+		bound = linitial(clause->args);
+		function = lsecond(clause->args);
+		strategy = strategy == 0 ? 0 : BTGreaterStrategyNumber + BTLessStrategyNumber - strategy;
+	}
+	if (!IsA(function, WindowFunc) || function->winref != window->winref || !is_bound(bound))
+		return false;
+	if (strategy != BTLessStrategyNumber && strategy != BTLessEqualStrategyNumber && strategy != BTEqualStrategyNumber)
+		return false;
+	*kept = (GpuSortKeptRows){
+		.bound = bound,
+		.less = strategy == BTLessStrategyNumber,
+		.peers = function->winfnoid != F_ROW_NUMBER,
+		.only_one = function->winfnoid == F_DENSE_RANK_,
+	};
+	return true;
+}
+
+/*
+ * Returns true if a window stops in each partition, and needs no rows of it but first ones, which *kept becomes, but
+ * for the columns.  At row_number() <= n it needs n rows, at rank() <= n those and the peers of the last of them.  So
+ * it does at dense_rank() <= n if n is 1.
+ */
+bool
+gpusort_window_keeps(const GpuSortWindow *window, GpuSortKeptRows *kept)
+{
+	ListCell *cell;
+
+	if (looks_ahead((Node *) window->columns, (void *) window))
+		return false;
+	foreach(cell, window->stops_at)
+	{
+		if (read_condition(window, lfirst(cell), kept))
+			return true;
+	}
+	return false;
+}
+
+/* The same for a finished plan's window. */
+bool
+gpusort_window_plan_keeps(const WindowAgg *plan, GpuSortKeptRows *kept)
+{
+	const GpuSortWindow window = plan_window(plan);
+
+	return gpusort_window_keeps(&window, kept);
 }

@@ -28,6 +28,7 @@ typedef struct GpuSortWindow
 	Node *start_offset;
 	Node *end_offset;
 	bool ends_early; /* it need not give all rows */
+	List *stops_at;  /* conditions: of a partition no row is given out from the first on for which one is not true */
 } GpuSortWindow;
 
 typedef struct GpuSortWindowNeeds
@@ -43,5 +44,7 @@ typedef struct GpuSortWindowNeeds
 
 extern GpuSortWindowNeeds gpusort_window_needs(const GpuSortWindow *window);
 extern GpuSortWindowNeeds gpusort_window_plan_needs(const WindowAgg *plan);
+extern bool gpusort_window_keeps(const GpuSortWindow *window, GpuSortKeptRows *kept);
+extern bool gpusort_window_plan_keeps(const WindowAgg *plan, GpuSortKeptRows *kept);
 
 #endif /* GPUSORT_WINDOWS_H */

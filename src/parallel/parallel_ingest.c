@@ -114,6 +114,7 @@ gpusort_parallel_ingest_publish(GpuSortParallelIngest *ingest)
 	shared->libc_hash = gpusort_keys_libc_hash(ingest->keys);
 	shared->common_later = ingest->common_later;
 	shared->common_chosen = !ingest->common_later;
+	shared->drops_repeats = writer->repeats != NULL;
 	shared->has_cutoff = shared->bounded && is_bounded(ingest);
 	if (shared->has_cutoff)
 		gpusort_cutoff_share(writer->cutoff, shared_cutoff(shared, ingest->keys));
@@ -182,6 +183,8 @@ gpusort_parallel_ingest_join(GpuSortParallelIngest *ingest, GpuSortOverflow *ove
 	gpusort_writer_init(&ingest->own_writer, ingest->client, ingest->keys, overflow, shared->job, shared->verified);
 	if (shared->has_cutoff)
 		ingest->own_writer.cutoff = gpusort_cutoff_join(shared_cutoff(shared, ingest->keys));
+	else if (shared->drops_repeats)
+		ingest->own_writer.repeats = gpusort_repeats_create(ingest->keys->words);
 	ingest->writer = &ingest->own_writer;
 	return true;
 }

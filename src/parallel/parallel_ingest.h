@@ -27,6 +27,7 @@ typedef struct GpuSortParallelIngestShared
 	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
 	bool verified;       /* rows have tails */
 	bool has_cutoff;     /* only the first rows are wanted, and participants count together */
+	bool drops_repeats;  /* no row is wanted again, and each participant drops what it has put */
 	bool common_later;   /* the first participant with rows chooses the common prefixes */
 	uint64 libc_hash;    /* hash of the leader's C library collations of keys; 0 if there are none */
 	int nworkers;

@@ -172,12 +172,13 @@ window_grouping(const Plan *plan)
 	};
 }
 
-/* Says what the window of a path needs of other rows. */
-GpuSortWindowNeeds
-gpusort_window_path_needs(const WindowAggPath *path)
+/* The window of a path. */
+static GpuSortWindow
+path_window(const WindowAggPath *path)
 {
 	const WindowClause *clause = path->winclause;
-	const GpuSortWindow window = {
+
+	return (GpuSortWindow){
 		.columns = path->path.pathtarget->exprs,
 		.winref = clause->winref,
 		.partition_columns = list_length(clause->partitionClause),
@@ -186,9 +187,26 @@ gpusort_window_path_needs(const WindowAggPath *path)
 		.start_offset = clause->startOffset,
 		.end_offset = clause->endOffset,
 		.ends_early = WINDOW_PATH_RUN_CONDITION(path) != NIL || path->qual != NIL,
+		.stops_at = path->topwindow ? WINDOW_PATH_RUN_CONDITION(path) : NIL,
 	};
+}
+
+/* Says what the window of a path needs of other rows. */
+GpuSortWindowNeeds
+gpusort_window_path_needs(const WindowAggPath *path)
+{
+	const GpuSortWindow window = path_window(path);
 
 	return gpusort_window_needs(&window);
+}
+
+/* Returns true if the window of a path needs no rows of a partition but first ones, which *kept becomes. */
+bool
+gpusort_window_path_keeps(const WindowAggPath *path, GpuSortKeptRows *kept)
+{
+	const GpuSortWindow window = path_window(path);
+
+	return gpusort_window_keeps(&window, kept);
 }
 
 /* Returns true if a path is a GpuSort of rows that processes take in, not one that sorts what runs by ranges again. */
@@ -221,6 +239,17 @@ why_whole(const GpuSortWindowNeeds *needs)
 					format_procedure(needs->whole), floats ? "; the result for floats depends on the order" : "");
 }
 
+/* The walker: finds a parameter that another plan sets. */
+static bool
+has_plan_param(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((const Param *) node)->paramkind != PARAM_EXTERN;
+	return expression_tree_walker(node, has_plan_param, arg);
+}
+
 /* Ranges of the rows may end within a window's partitions if that is right above the sort, and needs no more. */
 static bool
 window_path_may_run(GpuSortPathRanges *ranges, const Path *path)
@@ -234,6 +263,9 @@ window_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 
 	if (!goes_on && !groups_by_key(ranges, clause->partitionClause))
 		return refuse(ranges, why_whole(&needs));
+	/* PostgreSQL does not count these as the window's own, so a Gather above would not send them. */
+	if (has_plan_param((Node *) WINDOW_PATH_RUN_CONDITION(window), NULL))
+		return refuse(ranges, "where the window stops depends on a parameter that another plan sets");
 	return gpusort_may_run_in_ranges(ranges, clause->startOffset) &&
 		gpusort_may_run_in_ranges(ranges, clause->endOffset) &&
 		gpusort_may_run_in_ranges(ranges, (Node *) WINDOW_PATH_RUN_CONDITION(window));

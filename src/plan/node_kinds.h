@@ -60,6 +60,7 @@ extern const GpuSortNodeRow *gpusort_node_row(const Plan *plan);
 extern bool gpusort_path_may_run_by_ranges(GpuSortPathRanges *ranges, const Path *path);
 extern bool gpusort_may_run_in_ranges(GpuSortPathRanges *ranges, Node *expression);
 extern GpuSortWindowNeeds gpusort_window_path_needs(const WindowAggPath *path);
+extern bool gpusort_window_path_keeps(const WindowAggPath *path, GpuSortKeptRows *kept);
 extern bool gpusort_key_parts_both_sides(const PathKey *key);
 extern bool gpusort_join_keeps_side(JoinType type, bool outer);
 extern PathKey *gpusort_unknown_key(const PathKey *key);

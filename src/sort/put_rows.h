@@ -84,7 +84,7 @@ gpusort_put_row(GpuSortRows *rows, GpuSortWriter *writer, const GpuSortRow *row,
 	return true;
 }
 
-/* The same where the first rows alone are wanted: drops one that is not. */
+/* The same where the first rows alone are wanted, or none again: drops one that is not. */
 static pg_attribute_always_inline bool
 gpusort_put_wanted_row(GpuSortRows *rows, GpuSortWriter *writer, const GpuSortRow *row, GpuSortWriteRow write,
 					   GpuSortFailure *failure)
@@ -92,11 +92,15 @@ gpusort_put_wanted_row(GpuSortRows *rows, GpuSortWriter *writer, const GpuSortRo
 	uint64 key[GPUSORT_MAX_KEY_WORDS];
 	bool exact = gpusort_keys_encode(writer->keys, row->values, row->nulls, key);
 
-	if (gpusort_cutoff_drops(writer->cutoff, key))
+	if (writer->cutoff != NULL ? gpusort_cutoff_drops(writer->cutoff, key)
+							   : exact && gpusort_repeats_drops(writer->repeats, key))
 		return true;
 	if (!gpusort_put_row(rows, writer, row, key, exact, write, failure))
 		return false;
-	gpusort_cutoff_took(writer->cutoff, key);
+	if (writer->cutoff != NULL)
+		gpusort_cutoff_took(writer->cutoff, key);
+	else if (exact)
+		gpusort_repeats_took(writer->repeats, key);
 	return true;
 }
 
@@ -119,7 +123,7 @@ gpusort_put_rows(GpuSortRows *rows, GpuSortWriter *writer, GpuSortInput *input, 
 
 		if (row == NULL)
 			return true;
-		if (unlikely(writer->cutoff != NULL && !writer->cutoff->useless))
+		if (unlikely(gpusort_writer_drops_rows(writer)))
 			taken = put_wanted(rows, writer, row, failure);
 		else
 			taken = gpusort_put_row(rows, writer, row, NULL, false, write, failure);

@@ -38,6 +38,34 @@ wants_tails(const GpuSortState *sort)
 	return gpusort_verify_rows || sort->stays;
 }
 
+/*
+ * Returns how many rows of each group the service may leave at least; 0: it must give all rows.  A key that has not all
+ * columns that tell groups apart says nothing of them.
+ */
+static uint32
+run_rows(const GpuSortState *sort)
+{
+	if (sort->bound > 0 || sort->service.check_order || sort->group.columns > sort->keys->encoded)
+		return 0;
+	return sort->group.rows;
+}
+
+/*
+ * Returns true if rows may be left out whose keys are truncated, but not in the columns that tell groups apart: then
+ * all come whose keys equal the last wanted one's.  There are many of these where a later column has few values, whose
+ * ranks do not truncate the key.
+ */
+static bool
+leaves_truncated_out(const GpuSortKeys *keys, int group_columns)
+{
+	for (int i = group_columns; keys->encoded == keys->count && i < keys->count; i++)
+	{
+		if (keys->columns[i].rank_bits > 0)
+			return false;
+	}
+	return group_columns <= keys->exact_columns || !keys->may_tie;
+}
+
 /* Fills in what the service is asked for, from the planner's estimates. */
 static void
 make_request(const GpuSortState *sort, int participants, GpuSortRequest *request)
@@ -52,6 +80,13 @@ make_request(const GpuSortState *sort, int participants, GpuSortRequest *request
 		 (wants_tails(sort) ? gpusort_tail_bytes(sort->keys->words) : 0));
 	/* Where the keys' order is to be verified all rows must be: what is left out may belong to the first. */
 	request->limit = sort->service.check_order ? 0 : gpusort_sort_bound(sort);
+	if (sort->service.run_rows > 0)
+	{
+		request->run_bits = gpusort_keys_range_bits(sort->keys, sort->group.columns);
+		request->run_rows = sort->service.run_rows;
+		request->run_peers = sort->group.peers;
+		request->run_exact = leaves_truncated_out(sort->keys, sort->group.columns);
+	}
 	request->spill = gpusort_spill;
 	request->shared = sort->service.parallel;
 	request->readers = participants;
@@ -68,6 +103,13 @@ drops_rows(const GpuSortState *sort)
 
 	return bound > 0 && bound <= sort->estimated_rows / GPUSORT_ROWS_PER_WANTED &&
 		!sort->service.parallel && !sort->service.check_order;
+}
+
+/* Returns true if no row is wanted that is equal to another in all columns that are sorted by. */
+static bool
+drops_repeats(const GpuSortState *sort)
+{
+	return sort->service.run_rows == 1 && !sort->group.peers && sort->group.columns == sort->ncolumns;
 }
 
 /* Returns true if the order of the rows is to be verified: that by abbreviated keys always is. */
@@ -105,6 +147,7 @@ gpusort_service_sort_begin(GpuSortState *sort, int participants, GpuSortFailure 
 	figures->skipped = 0;
 	figures->verify_ms = 0;
 	service->check_order = gpusort_service_sort_checks_order(sort);
+	service->run_rows = run_rows(sort);
 	service->parallel = participants > 0;
 	make_request(sort, participants, &request);
 	caller = MemoryContextSwitchTo(sort->context);
@@ -127,6 +170,8 @@ gpusort_service_sort_begin(GpuSortState *sort, int participants, GpuSortFailure 
 							figures->verified);
 		if (drops_rows(sort))
 			service->writer.cutoff = gpusort_cutoff_create(sort->keys->words, sort->bound);
+		else if (drops_repeats(sort))
+			service->writer.repeats = gpusort_repeats_create(sort->keys->words);
 	}
 	MemoryContextSwitchTo(caller);
 	return service->client != NULL;
@@ -149,6 +194,7 @@ gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation, c
 		service->ties = create_ties(sort);
 		service->parallel = true;
 		service->check_order = gpusort_service_sort_checks_order(sort);
+		service->run_rows = run_rows(sort);
 		sort->figures.verified = verified;
 		if (expected != NULL)
 			gpusort_reader_init(&service->reader, service->client, expected);
@@ -207,7 +253,8 @@ expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, Gp
 {
 	const GpuSortOutcome *outcome = &sort->figures.outcome;
 	const uint64 bound = gpusort_sort_bound(sort);
-	uint64 wanted = bound > 0 ? Min(bound, put->rows) : put->rows;
+	const uint64 fewest = bound > 0 ? bound : sort->service.run_rows;
+	uint64 wanted = fewest > 0 ? Min(fewest, put->rows) : put->rows;
 
 	*expected = (GpuSortExpected){
 		.rows = outcome->rows,

@@ -91,6 +91,7 @@ typedef struct GpuSortServiceSort
 	GpuSortWriter writer;
 	GpuSortReader reader;
 	GpuSortTies *ties;
+	uint32 run_rows;                     /* it may leave out all but so many rows of each group; 0: none */
 	bool check_order;                    /* the order is to be verified, of libc's strings or abbreviated values */
 	struct GpuSortCollationCheck *check; /* or NULL */
 	bool parallel;                       /* rows are read by ranges; the protocol calls it shared */
@@ -113,6 +114,14 @@ typedef struct GpuSortFigures
 	GpuSortTimes ms;  /* without the times that reader and ties keep (gpusort_service_sort_times) */
 } GpuSortFigures;
 
+/* Which rows are wanted of each group of rows, which are equal in the first columns. */
+typedef struct GpuSortGroupRows
+{
+	int columns;
+	uint32 rows; /* the first so many of each; 0: all rows are wanted */
+	bool peers;  /* and those that are equal to the last of them in all columns */
+} GpuSortGroupRows;
+
 /* Anybody may read it.  Only sort/, and parallel/ for its sorts, write fields that are not the caller's. */
 typedef struct GpuSortState
 {
@@ -122,6 +131,7 @@ typedef struct GpuSortState
 	bool may_reread;        /* rows may be read again, backwards, or from a mark */
 	uint64 bound;           /* number of rows that are wanted; 0 means all */
 	bool with_ties;         /* and those that are equal to the last of them */
+	GpuSortGroupRows group; /* rows that are wanted of each group: others may be left out, and may come */
 	uint64 offset;          /* number of these that are skipped; set before perform, and before rewind */
 	bool stays;             /* the result stays on disk, so rows are verified whatever the settings say */
 

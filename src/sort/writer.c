@@ -46,7 +46,9 @@ gpusort_writer_put(const GpuSortWriter *writer)
 		.truncated = writer->truncated,
 		.bytes = writer->bytes,
 		.sum = writer->sum,
-		.dropped = writer->cutoff != NULL ? writer->cutoff->dropped : 0,
+		.dropped = writer->cutoff != NULL ? writer->cutoff->dropped
+			: writer->repeats != NULL     ? writer->repeats->dropped
+										  : 0,
 	};
 }
 

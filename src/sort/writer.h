@@ -15,6 +15,7 @@
 #include "sort/cutoff.h"
 #include "keys/keys.h"
 #include "sort/overflow.h"
+#include "sort/repeats.h"
 
 /* Rows longer than this, in bytes, go to the overflow file. */
 #define GPUSORT_MAX_INLINE_ROW (GPUSORT_CHUNK_BYTES / 4)
@@ -38,6 +39,7 @@ typedef struct GpuSortWriter
 	GpuSortOverflow *overflow; /* where long rows go; NULL if they are not accepted */
 	GpuSortJobSlot *job;       /* where progress is shown, or NULL */
 	GpuSortCutoff *cutoff;     /* which rows are wanted, set by the caller; NULL means all */
+	GpuSortRepeats *repeats;   /* which rows are not wanted again, likewise; not with a cutoff */
 
 	/* the current chunk */
 	char *chunk;      /* NULL before the first one */
@@ -66,6 +68,14 @@ extern bool gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure
 /* For put_rows.h alone */
 extern bool gpusort_writer_next_chunk(GpuSortWriter *writer, GpuSortFailure *failure);
 extern Size gpusort_writer_append_tail(GpuSortWriter *writer, char *row, Size length);
+
+/* Returns true if rows may be dropped by their keys. */
+static inline bool
+gpusort_writer_drops_rows(const GpuSortWriter *writer)
+{
+	return (writer->cutoff != NULL && !writer->cutoff->useless) ||
+		(writer->repeats != NULL && !writer->repeats->useless);
+}
 
 /* Returns where the rows of the current chunk must end, without their tails: at its offsets. */
 static inline char *

@@ -12,8 +12,8 @@ use FuzzParts;
 use FuzzRandom;
 use FuzzTypes;
 
-our @EXPORT = qw(distinct_query distinct_on_query group_query aggregate_query window_query join_query recursive_query
-	set_query);
+our @EXPORT = qw(distinct_query distinct_on_query group_query aggregate_query window_query first_rows_query join_query
+	recursive_query set_query);
 
 # DISTINCT rows are shown in canonical form, from outside, so that the sort is of the values.
 sub _shown
@@ -324,6 +324,26 @@ sub window_query
 	return { name => 'window', mode => 'multiset', sql => $core } if !$option{total} && chance(60);
 	return { name => 'window', mode => 'exact', sql => "$core ORDER BY " . join(', ', total_keys($context, $from))
 		. $limit };
+}
+
+# The first rows of each partition: by their number, or with ties; other functions may look at all of them.
+sub first_rows_query
+{
+	my ($context) = @_;
+	my $from = random_from($context);
+	my $id = $from->{ids}[0];
+	my @partition = map { without_direction($_) } random_keys($context, between(1, 2), $id, @{ $from->{scope} });
+	my $partition = join ', ', @partition;
+	my $total = chance(60);
+	my $order = join ', ', $total ? total_keys($context, $from, between(0, 2))
+		: random_keys($context, between(1, 2), $id, @{ $from->{scope} });
+	my $function = one_of('rank()', 'rank()', 'dense_rank()', $total ? ('row_number()', 'row_number()') : ());
+	my @others = chance(30) ? some_of(between(1, 2), 'rank()', 'dense_rank()', 'count(*)', "max($id)", 'cume_dist()') : ();
+	my $bound = one_of('r = 1', 'r <= ' . between(1, 5), 'r < ' . between(0, 3), between(1, 4) . ' >= r',
+		'r BETWEEN 2 AND 4', 'r <= ' . between(1, 3) . ' AND o1 IS NOT NULL', 'r <= NULL::int8', 'r <> 1');
+	return { name => 'first rows', mode => 'multiset', sql => 'SELECT * FROM (SELECT '
+		. aliased(@{ $from->{ids} }, map { "$_ OVER w" } @others) . ", $function OVER w AS r FROM $from->{sql}"
+		. where_of($from) . " WINDOW w AS (PARTITION BY $partition ORDER BY $order)) q WHERE $bound" };
 }
 
 # A join as it is, without ORDER BY: its rows, or numbers that tell whether all are there once.

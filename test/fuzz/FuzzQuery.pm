@@ -350,6 +350,7 @@ sub random_query
 		10 => \&group_query,
 		9 => \&aggregate_query,
 		13 => \&window_query,
+		6 => \&first_rows_query,
 		14 => \&join_query,
 		8 => \&set_query,
 		2 => \&recursive_query,

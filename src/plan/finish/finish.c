@@ -8,7 +8,7 @@
  *
  *	  on the way down	an Agg takes the place of the node above it that has its columns as the query has them
  *						GpuSort takes the place of a Sort that no path knew, and the columns of GpuSorts refer to the plan
- *						below them (sort_nodes.c)
+ *						below them (sort_nodes.c); which of their rows are looked at is noted (kept_rows.c)
  *	  on the way up		what processes share ranges by is settled (ranges.c)
  *						a query's rows lose the columns that it was only sorted by (junk.c)
  *
@@ -66,6 +66,7 @@ place_below(const GpuSortPlanPlace *place, const Plan *plan)
 
 	below.above = plan;
 	below.limit = limit_below(place, plan);
+	below.looks_at = gpusort_plan_looks_at(plan, &place->looks_at);
 	below.foreign = IsA(plan, CustomScan) && !is_ours(plan);
 	if (IsA(plan, CustomScan))
 		below.in_ranges = gpusort_plan_is(plan, &gpusort_output_scan_methods);

@@ -13,6 +13,7 @@
 #include "facts/parallel_safety.h"
 #include "nodes/plannodes.h"
 #include "plan/decisions.h"
+#include "plan/finish/kept_rows.h"
 
 /* A statement whose plans are finished. */
 typedef struct GpuSortFinish
@@ -28,12 +29,13 @@ typedef struct GpuSortFinish
 typedef struct GpuSortPlanPlace
 {
 	GpuSortFinish *finish;
-	const Plan *above;  /* the plan right above, or NULL */
-	int processes;      /* number of processes that run the plan here */
-	const Limit *limit; /* a Limit above that needs only the first rows, or NULL */
-	bool foreign;       /* below another extension's node */
-	bool in_ranges;     /* between GpuSortOutput and the GpuSorts below it */
-	int rescan_param;   /* that of the Gather or Gather Merge above, or -1 */
+	const Plan *above;       /* the plan right above, or NULL */
+	int processes;           /* number of processes that run the plan here */
+	const Limit *limit;      /* a Limit above that needs only the first rows, or NULL */
+	GpuSortLooksAt looks_at; /* what the plan above looks at */
+	bool foreign;            /* below another extension's node */
+	bool in_ranges;          /* between GpuSortOutput and the GpuSorts below it */
+	int rescan_param;        /* that of the Gather or Gather Merge above, or -1 */
 
 	/* why a Gather Merge right above was not replaced together with the Sort, or NULL */
 	const char *merge_why_not;

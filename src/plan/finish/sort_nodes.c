@@ -337,6 +337,8 @@ settle(const GpuSortPlanPlace *place, CustomScan *scan)
 	if (is_sort && place->above != NULL && IsA(place->above, WindowAgg))
 		note_window(scan, (const WindowAgg *) place->above);
 	if (is_sort)
+		gpusort_note_kept_rows(scan, &place->looks_at);
+	if (is_sort)
 		add_ingest(place, scan);
 	gpusort_plan_refer_to_child(scan);
 	/* A part is not there again when the process reads its plan again alone. */

@@ -372,6 +372,20 @@ tie_time(const SortKeys *keys)
 	return gpusort_column_tied_part(&first, keys->rows) * compare_time(keys->rows, 1) * string_factor(first.encoding);
 }
 
+/* Returns true if none of the keys is of strings, which may be longer than what of them is in the key. */
+static bool
+are_whole(const SortKeys *keys, const GpuSortAdmission *admission)
+{
+	for (int i = 0; i < keys->count; i++)
+	{
+		const GpuSortKeyType *type = &gpusort_key_types[key_encoding(keys, i)];
+
+		if (type->string != GPUSORT_STRING_NONE)
+			return false;
+	}
+	return admission->encodable == keys->count && !admission->verified;
+}
+
 /* What a sort by these keys takes over its input, of rows of so many bytes. */
 static GpuSortTime
 sort_time(const SortKeys *keys, const GpuSortAdmission *admission, int width, bool in_order, bool by_page)
@@ -379,6 +393,7 @@ sort_time(const SortKeys *keys, const GpuSortAdmission *admission, int width, bo
 	GpuSortTime time = base_time(admission, width, in_order);
 
 	time.by_page = by_page;
+	time.whole = are_whole(keys, admission);
 	if (admission->encodable < keys->count)
 		time.compare = compare_time(keys->rows, key_groups(keys, admission->encodable));
 	if (admission->partial_key)

@@ -28,6 +28,7 @@ typedef struct GpuSortTime
 
 	uint32 width;  /* of a row, bytes of its data */
 	bool verified; /* all rows are read and verified before the first one is emitted */
+	bool whole;    /* keys hold nearly all values whole, so that the service may leave rows of a group out */
 	bool by_page;  /* rows are read by the page, not from the scan node */
 
 	/* about PostgreSQL's own sort of the same rows */

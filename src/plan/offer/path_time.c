@@ -27,6 +27,7 @@
 
 #include <math.h>
 
+#include "catalog/pg_type_d.h"
 #include "executor/nodeAgg.h"
 #include "facts/aggregates.h"
 #include "facts/limits.h"
@@ -56,6 +57,7 @@
 #include "plan/statement.h"
 #include "settings.h"
 #include "tcop/pquery.h"
+#include "utils/selfuncs.h"
 
 const GpuSortGuess gpusort_as_estimated = {.groups = 1};
 const GpuSortGuess gpusort_with_limits = {.groups = 1, .limits = true};
@@ -66,6 +68,7 @@ typedef struct Estimate
 	PlannerInfo *root;
 	const GpuSortGuess *guess;
 	double first;  /* so many rows are wanted of the path; -1: all */
+	double kept;   /* so many are looked at by the node above, the first of each group; 0: all */
 	bool limited;  /* a LIMIT may want none but its first rows */
 	bool repeated; /* a nested loop reads the path again and again */
 
@@ -84,6 +87,7 @@ stream_time(const Estimate *estimate, const Path *path)
 	Estimate all = *estimate;
 
 	all.first = -1;
+	all.kept = 0;
 	all.projected = NULL;
 	all.sorted_by = NIL;
 	return path_time(&all, path);
@@ -116,6 +120,7 @@ sorted_time(const Estimate *estimate, const Path *path, List *pathkeys)
 	Estimate once = *estimate;
 
 	once.first = -1;
+	once.kept = 0;
 	once.limited = once.repeated = false;
 	once.projected = NULL;
 	once.sorted_by = gpusort_path_missing_columns(path, pathkeys);
@@ -242,12 +247,26 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	return time;
 }
 
-/* Groups of rows in order, without aggregates. */
+/* The same as stream_time, for a node that looks at no more than so many rows, the first of each group. */
 static GpuSortParts
-unique_time(const Estimate *estimate, const Path *path, const Path *below)
+first_rows_time(const Estimate *estimate, const Path *path, double kept)
 {
-	GpuSortParts time = stream_time(estimate, below);
+	Estimate first_rows = *estimate;
+
+	first_rows.first = -1;
+	first_rows.kept = kept;
+	first_rows.projected = NULL;
+	first_rows.sorted_by = NIL;
+	return path_time(&first_rows, path);
+}
+
+/* Groups of rows in order, without aggregates; qual: those that HAVING leaves. */
+static GpuSortParts
+unique_time(const Estimate *estimate, const Path *path, const Path *below, List *qual)
+{
 	GpuSortSkew skew = find_skew(estimate, path, below);
+	GpuSortParts time =
+		first_rows_time(estimate, below, qual == NIL ? more_groups(estimate, path->rows * skew.more, below->rows) : 0);
 
 	gpusort_parts_largest(&time, skew.largest);
 	gpusort_parts_add(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows),
@@ -259,7 +278,10 @@ unique_time(const Estimate *estimate, const Path *path, const Path *below)
 static GpuSortParts
 gather_time(const Estimate *estimate, const Path *path, const Path *below, GpuSortNodeKind kind)
 {
-	return gpusort_parts_gathered(path_time(estimate, below), below->parallel_workers,
+	Estimate of_part = *estimate;
+
+	of_part.kept = 0;
+	return gpusort_parts_gathered(path_time(&of_part, below), below->parallel_workers,
 								  below->rows > 0 ? path->rows / below->rows : 1, kind);
 }
 
@@ -305,11 +327,37 @@ is_gated(const PlannerInfo *root, const Path *path)
 	return false;
 }
 
+/* Returns how many rows a window looks at that needs the first ones of each partition alone; 0: all, or nobody knows. */
+static double
+window_kept_rows(const Estimate *estimate, const WindowAggPath *path)
+{
+	PlannerInfo *root = estimate->root;
+	const double rows = path->subpath->rows;
+	GpuSortKeptRows kept;
+	const Const *bound;
+	List *exprs;
+	double first;
+
+	if (path->winclause->partitionClause == NIL || !gpusort_window_path_keeps(path, &kept) || !IsA(kept.bound, Const))
+		return 0;
+	bound = (const Const *) kept.bound;
+	if (bound->constisnull)
+		return 0;
+	first = bound->consttype == INT2OID ? DatumGetInt16(bound->constvalue)
+		: bound->consttype == INT4OID   ? DatumGetInt32(bound->constvalue)
+										: (double) DatumGetInt64(bound->constvalue);
+	first -= kept.less;
+	if (first < 1 || (kept.only_one && first > 1))
+		return 0;
+	exprs = get_sortgrouplist_exprs(path->winclause->partitionClause, root->processed_tlist);
+	return Min(estimate_num_groups(root, exprs, rows, NULL, NULL) * first, rows);
+}
+
 static GpuSortParts
 window_time(const Estimate *estimate, const WindowAggPath *path)
 {
 	const GpuSortWindowNeeds needs = gpusort_window_path_needs(path);
-	GpuSortParts time = stream_time(estimate, path->subpath);
+	GpuSortParts time = first_rows_time(estimate, path->subpath, window_kept_rows(estimate, path));
 	GpuSortShape shape = {.kind = GPUSORT_NODE_WINDOW, .rows = time.rows};
 	bool shared = may_share(estimate, &path->path, &time);
 
@@ -610,10 +658,13 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	const Path *input = estimate->note ? input_in_plan(estimate, path, &gathered) : path->input;
 	GpuSortParts time = sorted_time(estimate, input, path->custom.path.pathkeys);
 	double rows = path->custom.path.rows;
+	/* There may be as many times the groups as estimates can be wrong by. */
+	const double kept =
+		estimate->kept > 0 && path->time.whole ? Min(estimate->kept * GPUSORT_GUESS, rows) : rows;
 	const bool bounded = is_bounded(estimate->root);
 	const bool finds_top = bounded && gpusort_sort_finds_top(&path->time, rows, estimate->first);
 	const GpuSortTime sort = gpusort_sort_time_of_first(path->time, rows, estimate->first, bounded);
-	GpuSortParts sorted = {.rows = rows, .processes = 1};
+	GpuSortParts sorted = {.rows = kept, .processes = 1};
 	GpuSortParts by_range;
 	double time_by_range;
 	const char *why_alone = gpusort_statement_why_alone();
@@ -633,7 +684,7 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 			sorted.before += estimate->first * input->parallel_workers * gpusort_constant(GPUSORT_TIME_GATHER_ROW, false);
 	}
 	sorted.before += sort.setup + sort.order * rows;
-	sorted.above = (sort.compare + sort.emit) * rows; /* those who read ranges compare what is in them */
+	sorted.above = sort.compare * rows + sort.emit * kept; /* those who read ranges compare what is in them */
 	if (why_alone == NULL && estimate->repeated && !gpusort_force)
 		why_alone = "a nested loop reads it again for each row";
 	if (gathered && (why_alone == NULL || estimate->note) && key_columns > 0 &&
@@ -742,6 +793,8 @@ over_time(const Estimate *estimate, const Path *path, const Path *below)
 
 	if (IsA(path, MaterialPath))
 		of_below.repeated = false;
+	if (!IsA(path, ProjectionPath))
+		of_below.kept = 0;
 	if (IsA(path, ProjectionPath) && ((const ProjectionPath *) path)->dummypp)
 		of_below.projected = path->pathtarget;
 	else
@@ -769,6 +822,7 @@ subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 	Estimate inside = *estimate;
 	GpuSortParts time;
 
+	inside.kept = 0;
 	inside.root = path->path.parent->subroot;
 	inside.projected = NULL;
 	inside.sorted_by = NIL;
@@ -817,6 +871,7 @@ limit_time(const Estimate *estimate, const LimitPath *path)
 	GpuSortParts time;
 
 	below.first = gpusort_limit_path_rows(estimate->root, path);
+	below.kept = 0;
 	below.limited |= path->limitCount != NULL;
 	below.projected = NULL;
 	below.sorted_by = NIL;
@@ -847,9 +902,9 @@ kind_time(const Estimate *estimate, const Path *path)
 		case T_AggPath:
 			return aggregate_time(estimate, (const AggPath *) path);
 		case T_GroupPath:
-			return unique_time(estimate, path, ((const GroupPath *) path)->subpath);
+			return unique_time(estimate, path, ((const GroupPath *) path)->subpath, ((const GroupPath *) path)->qual);
 		case T_UpperUniquePath:
-			return unique_time(estimate, path, ((const UpperUniquePath *) path)->subpath);
+			return unique_time(estimate, path, ((const UpperUniquePath *) path)->subpath, NIL);
 		case T_GroupingSetsPath:
 			return grouping_sets_time(estimate, (const GroupingSetsPath *) path);
 		case T_WindowAggPath:
