@@ -55,6 +55,13 @@ make_request(const GpuSortState *sort, int participants, GpuSortRequest *request
 	request->spill = gpusort_spill;
 	request->shared = sort->service.parallel;
 	request->readers = participants;
+	if (sort->rows->counted)
+	{
+		request->run_bits = 64 * sort->keys->words;
+		request->run_rows = 1;
+		request->run_counts = 1;
+		request->estimated_bytes += sort->estimated_rows * sizeof(uint64);
+	}
 }
 
 /*
@@ -207,7 +214,8 @@ expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, Gp
 {
 	const GpuSortOutcome *outcome = &sort->figures.outcome;
 	const uint64 bound = gpusort_sort_bound(sort);
-	uint64 wanted = bound > 0 ? Min(bound, put->rows) : put->rows;
+	uint64 wanted = bound > 0 ? Min(bound, put->rows) : sort->rows->counted ? Min(1, put->rows)
+																			: put->rows;
 
 	*expected = (GpuSortExpected){
 		.rows = outcome->rows,
@@ -218,6 +226,7 @@ expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, Gp
 		.parallel = sort->service.parallel,
 		.verified = sort->figures.verified,
 		.all = outcome->rows == put->rows,
+		.counted = sort->rows->counted ? put->rows : 0,
 		.key_words = sort->keys->words,
 		.sum = put->sum};
 	if (sort->keys->may_tie)
