@@ -35,6 +35,15 @@ random_spec(uint64_t *state)
 	if (rig_random_below(state, 3) == 0)
 		spec.limit = 1 + rig_random_below(state, rig_random_below(state, 2) ? 20 : spec.rows + 2);
 
+	if (spec.limit == 0 && rig_random_below(state, 2))
+	{
+		spec.run_bits = rig_random_below(state, 3) ? 1 + rig_random_below(state, 64 * spec.key_words) : 64 * spec.key_words;
+		spec.run_rows = 1 + rig_random_below(state, rig_random_below(state, 2) ? 3 : 100);
+		spec.run_peers = rig_random_below(state, 2);
+		spec.run_exact = rig_random_below(state, 2);
+		spec.run_counts = spec.run_rows == 1 && rig_random_below(state, 2);
+	}
+
 	if (spec.length_max == 70000 && spec.rows > 500)
 		spec.rows = 500;
 	if (spec.truncated_percent == 0)
@@ -45,10 +54,15 @@ random_spec(uint64_t *state)
 static void
 describe_spec(const CaseSpec *spec, char *text, size_t size)
 {
-	snprintf(text, size, "%llu rows, limit %llu, %u words %s, lengths %d to %u, %u%% truncated keys, %u per chunk%s",
-			 (unsigned long long) spec->rows, (unsigned long long) spec->limit, spec->key_words,
-			 rig_keys_names[spec->keys], spec->lengths,
-			 spec->length_max, spec->truncated_percent, spec->chunk_rows, spec->claim_no_ties ? ", no ties" : "");
+	int length =
+		snprintf(text, size, "%llu rows, limit %llu, %u words %s, lengths %d to %u, %u%% truncated keys, %u per chunk%s",
+				 (unsigned long long) spec->rows, (unsigned long long) spec->limit, spec->key_words,
+				 rig_keys_names[spec->keys], spec->lengths,
+				 spec->length_max, spec->truncated_percent, spec->chunk_rows, spec->claim_no_ties ? ", no ties" : "");
+
+	if (spec->run_rows > 0)
+		snprintf(text + length, size - length, ", %u by %u bits%s%s%s", spec->run_rows, spec->run_bits,
+				 spec->run_peers ? ", peers" : "", spec->run_exact ? ", exact" : "", spec->run_counts ? ", counts" : "");
 }
 
 void
@@ -86,7 +100,7 @@ test_shapes(uint64_t large)
 				.truncated_percent = k % 2 ? 50 : 0,
 				.overflow_percent = 5,
 			};
-			char name[160];
+			char name[240];
 
 			describe_spec(&spec, name, sizeof(name));
 			test_case(name, spec);
@@ -202,14 +216,71 @@ test_limits(void)
 }
 
 void
+test_runs(void)
+{
+	static const uint32_t run_rows[] = {1, 2, 5, 1, 70001};
+	static const RigKeys keys[] = {RIG_KEYS_FEW, RIG_KEYS_SPARSE, RIG_KEYS_EQUAL, RIG_KEYS_SKEWED, RIG_KEYS_SORTED};
+	static const uint32_t widths[] = {1, 2, 5};
+	const CaseSpec largest = {.rows = 300000, .key_words = 1, .length_max = 24, .run_bits = 64, .run_rows = 1};
+	CaseSpec spec;
+	char name[240];
+
+	test_case("the first rows of none",
+			  (CaseSpec){.key_words = 1, .length_max = 16, .run_bits = 64, .run_rows = 1, .run_counts = true});
+	for (int i = 0; i < 5 * 3 * 16; i++)
+	{
+		const uint32_t words = widths[i / 5 % 3];
+		const uint32_t bits[] = {1, 37, 64 * words - 60, 64 * words};
+
+		spec = (CaseSpec){
+			.rows = 700,
+			.key_words = words,
+			.keys = keys[i % 5],
+			.lengths = LENGTHS_SPREAD,
+			.length_max = 40,
+			.truncated_percent = i & 1 ? 0 : 30,
+			.claim_no_ties = (i & 3) == 1,
+			.run_bits = bits[rig_random_below(&test.seed, 4)],
+			.run_rows = run_rows[rig_random_below(&test.seed, 5)],
+			.run_peers = i / 15 & 1,
+			.run_exact = i / 30 & 1,
+		};
+		spec.run_counts = (i / 60 & 1) && spec.run_rows == 1;
+		describe_spec(&spec, name, sizeof(name));
+		test_case(name, spec);
+	}
+	for (int i = 0; i < 3 * 8; i++)
+	{
+		static const RigKeys many_keys[] = {RIG_KEYS_EQUAL, RIG_KEYS_FEW, RIG_KEYS_SKEWED};
+
+		spec = largest;
+		spec.keys = many_keys[i % 3];
+		spec.run_bits = i / 3 & 1 ? 64 : 60;
+		spec.truncated_percent = i / 3 & 2 ? 1 : 0;
+		spec.run_exact = i / 3 & 4;
+		spec.run_counts = true;
+		describe_spec(&spec, name, sizeof(name));
+		test_case(name, spec);
+	}
+	spec = largest;
+	spec.keys = RIG_KEYS_REVERSED;
+	spec.run_bits = 50;
+	spec.run_rows = 3;
+	test_case("the first three of each run of rows in reverse order", spec);
+	spec.keys = RIG_KEYS_SORTED;
+	spec.run_bits = 64;
+	test_case("runs of one row each", spec);
+}
+
+void
 test_random(int rounds)
 {
 	for (int i = 0; i < rounds; i++)
 	{
 		uint64_t state = rig_random(&test.seed);
 		CaseSpec spec = random_spec(&state);
-		char name[160];
-		char full[200];
+		char name[240];
+		char full[280];
 
 		describe_spec(&spec, name, sizeof(name));
 		snprintf(full, sizeof(full), "random: %s", name);

@@ -11,7 +11,7 @@
  *		--rows N			rows of the largest cases (1000000)
  *		--most N			no case has more rows than that; for slow engines
  *		--chunk N			no chunk of a case has more rows than that
- *		--only NAMES		of: shapes limits random threads damage cancel memory share age
+ *		--only NAMES		of: shapes limits runs random threads damage cancel memory share age
  *							faults several
  *		--patience N		how soon a cancelled call has to return (500 ms), of
  *							processor time on the host
@@ -131,7 +131,7 @@ main(int argc, char **argv)
 		{NULL, 0, NULL, 0}};
 	GpuSortEngineConfig config = {.devices = "all"};
 	const char *name = "host";
-	const char *only = "shapes limits random threads damage cancel memory share age faults several";
+	const char *only = "shapes limits runs random threads damage cancel memory share age faults several";
 	void (*emulate_fail)(long call);
 	const char *library = NULL;
 	int rounds = 100;
@@ -187,6 +187,8 @@ main(int argc, char **argv)
 		test_shapes(rows);
 	if (strstr(only, "limits"))
 		test_limits();
+	if (strstr(only, "runs"))
+		test_runs();
 	if (strstr(only, "random"))
 		test_random(rounds);
 	if (strstr(only, "threads"))

@@ -45,6 +45,9 @@ extern void test_shapes(uint64_t large);
 /* The first rows only; where rows may tie, up to the end of a run. */
 extern void test_limits(void);
 
+/* The first rows of each run only, with their peers, and counts. */
+extern void test_runs(void);
+
 /* So many cases with everything random. */
 extern void test_random(int rounds);
 

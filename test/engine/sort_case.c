@@ -27,6 +27,9 @@
 /* length and flags; as much of a row as the service knows */
 #define ROW_HEAD 8
 
+/* and with run_counts */
+#define COUNT_END (GPUSORT_ROW_COUNT_OFFSET + sizeof(uint64_t))
+
 const int sort_case_never_cancelled = 0;
 
 bool
@@ -47,6 +50,11 @@ sort_case_request(const CaseSpec *spec)
 		.key_words = spec->key_words,
 		.may_tie = !spec->claim_no_ties,
 		.limit = spec->limit,
+		.run_bits = spec->run_bits,
+		.run_rows = spec->run_rows,
+		.run_peers = spec->run_peers,
+		.run_exact = spec->run_exact,
+		.run_counts = spec->run_counts,
 	};
 
 	return request;
@@ -129,6 +137,11 @@ find_order(SortCase *made, uint64_t rows)
 		made->order[i] = i;
 	qsort_r(made->order, rows, sizeof(uint32_t), compare_rows, made);
 
+	if (made->spec.run_rows > 0 && rows > 0)
+	{
+		sort_case_pick(made);
+		rows = made->rows_out;
+	}
 	made->wanted = rows;
 	if (made->spec.limit > 0 && made->spec.limit < rows)
 	{
@@ -153,6 +166,9 @@ sort_case_make(SortCase *made, const CaseSpec *spec, uint64_t salt)
 	made->flags = sort_case_allocate(spec->rows);
 	made->order = sort_case_allocate(spec->rows * sizeof(uint32_t));
 	made->tie_next = sort_case_allocate(spec->rows);
+	made->whole = sort_case_allocate(spec->rows * sizeof(uint32_t));
+	made->picked = sort_case_allocate(spec->rows);
+	made->counts = sort_case_allocate(spec->rows * sizeof(uint64_t));
 
 	for (uint64_t i = 0; i < spec->rows; i++)
 	{
@@ -162,6 +178,8 @@ sort_case_make(SortCase *made, const CaseSpec *spec, uint64_t salt)
 		if (spec->lengths == LENGTHS_SKEWED && rig_random_below(&state, 100) > 0 && most > 150)
 			most = 150;
 		made->lengths[i] = spec->lengths == LENGTHS_FIXED ? most : ROW_HEAD + rig_random_below(&state, most - ROW_HEAD + 1);
+		if (spec->run_counts && made->lengths[i] < COUNT_END)
+			made->lengths[i] = COUNT_END;
 		made->flags[i] = 0;
 		if (rig_random_below(&state, 100) < spec->truncated_percent)
 			made->flags[i] |= GPUSORT_ROW_KEY_TRUNCATED;
@@ -179,11 +197,14 @@ sort_case_free(SortCase *made)
 	free(made->flags);
 	free(made->order);
 	free(made->tie_next);
+	free(made->whole);
+	free(made->picked);
+	free(made->counts);
 }
 
-/* The bytes of a row behind its head, and bytes 5 to 7 of the head. */
+/* A row: its bytes follow from its number, which is in bytes 5 to 7, but for its count. */
 static void
-write_row(const SortCase *from, uint64_t row, char *at, uint8_t flags)
+write_row(const SortCase *from, uint64_t row, char *at, uint8_t flags, uint64_t count)
 {
 	uint32_t length = from->lengths[row];
 	uint64_t state = from->salt ^ row * 1000003;
@@ -197,6 +218,8 @@ write_row(const SortCase *from, uint64_t row, char *at, uint8_t flags)
 		word = word * UINT64_C(6364136223846793005) + 1442695040888963407;
 		memcpy(at + i, &word, length - i < 8 ? length - i : 8);
 	}
+	if (from->spec.run_counts)
+		memcpy(at + GPUSORT_ROW_COUNT_OFFSET, &count, sizeof(count));
 }
 
 bool
@@ -208,7 +231,7 @@ sort_case_write(const SortCase *from, uint64_t row, RigChunk *chunk)
 	if (at == NULL)
 		return false;
 	memcpy(at, from->keys + row * key_words, 8 * key_words);
-	write_row(from, row, at + 8 * key_words, from->flags[row]);
+	write_row(from, row, at + 8 * key_words, from->flags[row], sort_case_count(from, row));
 	return true;
 }
 
@@ -289,7 +312,7 @@ check_chunk(const SortCase *from, const char *out, const GpuSortEmitted *emitted
 		flags = from->records ? from->flags[row]
 							  : (from->flags[row] & ~GPUSORT_ROW_KEY_TRUNCATED) | (tie ? GPUSORT_ROW_TIE_NEXT : 0);
 		memcpy(expected, from->keys + (uint64_t) row * from->spec.key_words, key_bytes);
-		write_row(from, row, expected + key_bytes, flags);
+		write_row(from, row, expected + key_bytes, flags, from->counts[*place]);
 		if (at + sort_case_emitted_bytes(from, row) > emitted->bytes || emitted->bytes > GPUSORT_CHUNK_BYTES ||
 			memcmp(out + at, expected, key_bytes + length) != 0)
 			return case_failed(failure, "place %llu: row %u of %u bytes with flags 0x%02x was expected, at %u of %u bytes",
@@ -369,6 +392,12 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 		return case_failed(failure, "sort: %s", error.text);
 	if (outcome.rows == rows->wanted && rows->wanted < rows->rows_out)
 		find_output(rows, rows->wanted);
+	if (rows->spec.run_rows > 0 && rows->borders > 0 && outcome.rows <= put_rows)
+	{
+		if (!sort_case_note_picked(rows, ops, sort, out, outcome.rows, failure))
+			return false;
+		find_output(rows, rows->rows_out);
+	}
 	if (outcome.rows_in != rows->spec.rows)
 		return case_failed(failure, "%llu rows sorted of %llu put", (unsigned long long) outcome.rows_in,
 						   (unsigned long long) rows->spec.rows);

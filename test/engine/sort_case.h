@@ -31,8 +31,14 @@ typedef struct CaseSpec
 	bool claim_no_ties;  /* may_tie = 0; truncated_percent is 0 then */
 	bool reserve_ahead;  /* reserve several chunks at once, and more than are put */
 	uint64_t limit;      /* rows wanted; 0: all */
-	uint32_t look_ups;   /* keys looked up at once; 0: any few */
-	int fits;            /* 1: all rows have to be ingested; -1: some must be refused; 0: either */
+	/* as in GpuSortRequest */
+	uint32_t run_bits;
+	uint32_t run_rows;
+	bool run_peers;
+	bool run_exact;
+	bool run_counts;   /* rows have 16 bytes at least then */
+	uint32_t look_ups; /* keys looked up at once; 0: any few */
+	int fits;          /* 1: all rows have to be ingested; -1: some must be refused; 0: either */
 } CaseSpec;
 
 /* The rows, as put, and in order. */
@@ -51,6 +57,10 @@ typedef struct SortCase
 	uint64_t tie_rows; /* of them, in runs of equal keys with a row that is KEY_TRUNCATED */
 	uint32_t borders;  /* between devices: at each a chunk may end before it is full */
 	bool records;      /* they are read with keys, and flags as they were put */
+	/* with run_rows: */
+	uint32_t *whole;  /* the order of all rows */
+	uint8_t *picked;  /* by place in that: it is to come out */
+	uint64_t *counts; /* by place in the order: what each row stands for */
 } SortCase;
 
 typedef struct CaseFailure
@@ -71,6 +81,17 @@ extern bool sort_case_write(const SortCase *from, uint64_t row, RigChunk *chunk)
  */
 extern bool sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *in,
 						  uint64_t *put_rows, GpuSortError *full, CaseFailure *failure);
+
+/*
+ * sort_pick.c: leaves in the order the first rows of each run, and what each of them
+ * stands for: sort_case_count of its own and the rows left out behind it.
+ */
+extern void sort_case_pick(SortCase *made);
+extern uint64_t sort_case_count(const SortCase *from, uint64_t row);
+
+/* sort_pick.c: the same, of the rows that a sort on several devices has kept, which may be more; so many. */
+extern bool sort_case_note_picked(SortCase *made, const GpuSortEngineOps *ops, GpuSort *sort, char *out, uint64_t rows,
+								  CaseFailure *failure);
 
 /* Bytes that a row takes of a chunk as it is read. */
 extern uint32_t sort_case_emitted_bytes(const SortCase *from, uint32_t row);

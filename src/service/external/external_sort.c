@@ -13,6 +13,9 @@
  *	interval_reader.c	a partition's records, run by run
  *	partition.c			put into a sort of the engine, sorted, and given out
  *
+ * Where only the first rows of runs of equal keys are wanted, each run that is written has those of its own
+ * rows, and the merge gives out all of them.
+ *
  * As long as all rows fit into the memory this is the engine's sort and nothing else.  Memory for a chunk
  * is asked for when it is put: those that clients are filling take none of it.
  *
@@ -63,7 +66,7 @@ struct GpuSortExternal
 	GpuSortRuns runs;
 	GpuSortMergeSource source;
 	GpuSortMerge *merge;
-	GpuSortOutcome outcome;
+	GpuSortOutcome outcome; /* of sort, once that has succeeded */
 };
 
 /* Returns true if there may be the memory when others have given theirs back. */
@@ -413,6 +416,7 @@ gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64
 		gpusort_watch_leave(external->means.watch);
 		outcome->runs = 0;
 		outcome->run_memory = outcome->run_disk = 0;
+		external->outcome = *outcome;
 		return rc == 0 ? GPUSORT_PROGRESS_DONE : GPUSORT_PROGRESS_FAILED;
 	}
 	if (external->put_rows > 0)
@@ -478,7 +482,7 @@ gpusort_external_cut(GpuSortExternal *external, uint32_t bits, uint32_t most, ui
 			.ops = external->means.handle.ops,
 			.sort = external->sort,
 			.key_words = external->request.key_words,
-			.rows = external->rows_in,
+			.rows = external->outcome.rows,
 		};
 
 		gpusort_watch_enter(external->means.watch, GPUSORT_CALL_CUT);

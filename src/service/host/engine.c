@@ -32,6 +32,7 @@
 #include "service/machine/machine.h"
 #include "service/host/order.h"
 #include "service/host/packing.h"
+#include "service/host/pick.h"
 #include "service/host/room.h"
 #include "service/host/rows.h"
 #include "service/host/sort.h"
@@ -227,6 +228,11 @@ host_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *canc
 	sort->entry_words = sort->inline_words + 1;
 	sort->may_tie = request->may_tie != 0;
 	sort->limit = request->limit;
+	sort->run_bits = request->run_bits;
+	sort->run_rows = request->run_rows;
+	sort->run_exact = request->run_exact != 0;
+	sort->run_peers = request->run_peers != 0 || (sort->run_exact && sort->may_tie);
+	sort->run_counts = request->run_counts != 0;
 	sort->ascending = true;
 	sort->descending = true;
 	memset(sort->all, 0xFF, sizeof(sort->all));
@@ -351,8 +357,11 @@ host_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 	gpusort_host_room_close(sort);
 	if (sort->rows > 0 && sort_elements(sort, error) != 0)
 		return -1;
+	if (sort->run_rows == 0)
+		cut_output(sort);
+	else if (sort->rows > 0 && gpusort_host_pick(sort, error) != 0)
+		return -1;
 	gpusort_host_room_sorted(sort);
-	cut_output(sort);
 	outcome->rows_in = sort->rows;
 	outcome->rows = sort->rows_out;
 	outcome->bytes = sort->row_bytes;

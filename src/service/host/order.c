@@ -121,12 +121,15 @@ load_word(const GpuSort *sort, GpuSortElement *elements, size_t n, uint32_t word
 /*
  * Marks the rows of a run of equal keys; returns how many of them count as tied.
  * With a limit only the runs that start before it are emitted, and count.
+ * With run_rows this is done when it is known which rows are kept (pick.c).
  */
 static uint64_t
 mark_run(const GpuSort *sort, GpuSortElement *elements, size_t length)
 {
 	uint64_t marks = 0;
 
+	if (sort->run_rows > 0)
+		return 0;
 	for (size_t i = 0; i < length; i++)
 		marks |= elements[i].ref & GPUSORT_HOST_REF_MARK;
 	elements[length - 1].ref &= ~GPUSORT_HOST_REF_MARK;
@@ -313,7 +316,7 @@ finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, siz
 		rc = gpusort_error_cancelled(error);
 	else if (finish.disorder || (word == 0 && finish.ref_sum != sort->ref_sum))
 		rc = error_disorder(error);
-	else if (word + 1 < sort->packing.words || sort->may_tie)
+	else if (word + 1 < sort->packing.words || (sort->may_tie && sort->run_rows == 0))
 	{
 		rc = finish_all_runs(&finish, error);
 		if (rc == 0 && finish.disorder)
@@ -328,7 +331,7 @@ finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, siz
 /*
  * Finishes the sort: its elements, which are sorted by the first word of the
  * packed key, are in their final order then, with their marks, and tie_rows is
- * filled.  Fails with ORDER_CHECK when rows are out of order or not all there.
+ * filled, both unless there is run_rows.  Fails with ORDER_CHECK when rows are out of order or not all there.
  */
 int
 gpusort_host_finish(GpuSort *sort, GpuSortError *error)

@@ -123,6 +123,7 @@ ingest_rows(const Ingest *ingest, uint32_t first, uint32_t end, IngestPart *part
 	const uint32_t bytes = ingest->bytes;
 	const uint32_t *offsets = (const uint32_t *) (chunk + GPUSORT_CHUNK_BYTES) - 1;
 	const uint32_t key_bytes = words * 8;
+	const uint32_t least = sort->run_counts ? GPUSORT_ROW_COUNT_OFFSET + sizeof(uint64_t) : 8;
 	uint64_t *entries = ingest->ingested->entries + (uint64_t) first * (inline_words + 1);
 	const uint64_t *first_key = NULL;
 	const uint64_t *previous = NULL;
@@ -153,7 +154,7 @@ ingest_rows(const Ingest *ingest, uint32_t first, uint32_t end, IngestPart *part
 		key = (const uint64_t *) (chunk + offset);
 		row = chunk + offset + key_bytes;
 		length = __atomic_load_n((const uint32_t *) row, __ATOMIC_RELAXED);
-		if (length < 8 || length > bytes - offset - key_bytes)
+		if (length < least || length > bytes - offset - key_bytes)
 			return false;
 		padded = GPUSORT_ALIGN8(length);
 		row_bytes += padded;

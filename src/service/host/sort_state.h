@@ -10,6 +10,7 @@
  *	packing.c	entries -> elements (element.h), only bits that vary
  *	sort.c		elements by packed key, with sort_small.c within the cache
  *	order.c		check of the order; wider keys word by word; ties
+ *	pick.c		first rows of runs, if only those are wanted, and their ties
  *	rows.c		emit: records in the order of the elements -> chunks
  *	search.c	keys_at, rows_below: keys of the elements' rows
  *	engine.c	the methods of engine.h, memory, life and death
@@ -101,12 +102,19 @@ struct GpuSort
 	bool may_tie;
 	uint64_t limit; /* rows wanted; 0: all */
 
+	/* of each run the first rows alone (pick.c); with run_peers, and those whose keys equal the last one's */
+	uint32_t run_bits;
+	uint32_t run_rows; /* 0: all */
+	bool run_peers;    /* asked for, or where rows may tie */
+	bool run_exact;
+	bool run_counts;
+
 	/* what was put */
 	GpuSortHostChunk *chunks;
 	uint32_t nchunks;
 	uint32_t chunks_room;
 	uint64_t rows;
-	uint64_t row_bytes;                  /* padded, without keys */
+	uint64_t row_bytes;                  /* padded, without keys; finally of the output */
 	uint64_t ref_sum;                    /* of the refs without their marks */
 	uint64_t any[GPUSORT_MAX_KEY_WORDS]; /* OR of each word of all keys */
 	uint64_t all[GPUSORT_MAX_KEY_WORDS]; /* AND */
@@ -137,7 +145,7 @@ struct GpuSort
 	uint64_t tie_rows;        /* of the output */
 
 	/* output */
-	uint64_t rows_out; /* number of rows that are emitted: all, or the first ones */
+	uint64_t rows_out; /* number of rows that are emitted: all, or the first ones of all or of each run */
 };
 
 /* Returns true if the sort was told to stop. */

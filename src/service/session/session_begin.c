@@ -95,6 +95,16 @@ new_token(void)
 	return token;
 }
 
+/* Returns true if what is asked for of runs of equal keys can be. */
+static bool
+runs_make_sense(const GpuSortRequest *request)
+{
+	if (request->run_rows == 0)
+		return request->run_bits == 0 && !request->run_peers && !request->run_exact && !request->run_counts;
+	return request->run_bits >= 1 && request->run_bits <= 64 * request->key_words && request->limit == 0 &&
+		(!request->run_counts || request->run_rows == 1);
+}
+
 /* JOB_BEGIN: has the sort let in, in its turn, or refuses it. */
 bool
 gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
@@ -102,7 +112,7 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 	const GpuSortRequest *request = &message->u.job_begin;
 
 	if (request->key_words < 1 || request->key_words > GPUSORT_MAX_KEY_WORDS ||
-		request->engine > GPUSORT_ENGINE_HOST || (request->shared && request->limit > 0))
+		request->engine > GPUSORT_ENGINE_HOST || (request->shared && request->limit > 0) || !runs_make_sense(request))
 		return false;
 
 	gpusort_session_move(session, STATE_QUEUED);
