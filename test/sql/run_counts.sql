@@ -45,6 +45,8 @@ BEGIN
 	END IF;
 	IF result = 'same' THEN
 		SET LOCAL max_parallel_workers_per_gather = 2;
+		SET LOCAL gpusort.setup_cost = 0;
+		SET LOCAL gpusort.row_cost = 0;
 		IF NOT gs.counts(query) THEN
 			RETURN 'not counted in parallel: ' || gs.forced_plan(query);
 		END IF;
@@ -53,6 +55,8 @@ BEGIN
 			result := gs.difference(native, gs.refused_sorted_rows(query));
 		END IF;
 		SET LOCAL max_parallel_workers_per_gather = 0;
+		SET LOCAL gpusort.setup_cost TO DEFAULT;
+		SET LOCAL gpusort.row_cost TO DEFAULT;
 	END IF;
 	RETURN result;
 END $$;
@@ -69,7 +73,7 @@ SELECT is(gs.compare_counts('SELECT count(*) FROM gs.rc GROUP BY k ORDER BY k'),
 SELECT is(gs.compare_counts('SELECT k FROM gs.rc GROUP BY k HAVING count(*) > 11 ORDER BY k'), 'same', 'for HAVING alone');
 SELECT is(gs.compare_counts('SELECT k, count(*) FROM gs.rc GROUP BY k HAVING count(*) > 11 AND k % 2 = 0 ORDER BY k'), 'same', 'for both');
 SELECT is(gs.compare_counts('SELECT k, count(*) FROM gs.rc GROUP BY k ORDER BY count(*) DESC, k LIMIT 10'), 'same', 'the largest');
-SELECT is(gs.compare_counts('SELECT k / 3 AS e, count(*), count(k / 3) FROM gs.rc GROUP BY k / 3 ORDER BY e'), 'same', 'groups of an expression');
+SELECT is(gs.compare_counts('SELECT k / 3 AS e, count(*), count(2) FROM gs.rc GROUP BY k / 3 ORDER BY e'), 'same', 'groups of an expression');
 SELECT is(gs.compare_counts('SELECT n IS NULL AS e, m + 1, count(*) FROM gs.rc GROUP BY 1, 2 ORDER BY 1, 2'), 'same', 'groups of two');
 SELECT is(gs.compare_counts('SELECT k, count(*) FROM gs.rc WHERE id % 3 = 0 GROUP BY k ORDER BY k'), 'same', 'of some rows');
 
@@ -79,12 +83,13 @@ FROM unnest(ARRAY['count(n)', 'sum(k)', 'count(*), sum(n)', 'count(*), max(id)',
 	'count(NULL::int)', 'array_agg(k), count(*)', 'k']) a;
 SELECT ok(NOT gs.counts(q), q)
 FROM unnest(ARRAY['SELECT count(*) FROM gs.rc', 'SELECT k, m, count(*) FROM gs.rc GROUP BY ROLLUP (k, m)',
-	'SELECT r, count(r) FROM (SELECT random() AS r FROM gs.rc OFFSET 0) s GROUP BY r + random()']) q;
+	'SELECT k, count(random()) FROM gs.rc GROUP BY k']) q;
 
 -- kinds of keys
 SELECT is(gs.compare_counts(format('SELECT %1$s, count(*), count(%1$s) FROM gs.rc GROUP BY %1$s ORDER BY %1$s', c)), 'same', c)
-FROM unnest(ARRAY['short', 'long', 'mixed', 'mood', 'b', 'd', 'u', 'ip', 'num', 'folded COLLATE "C"']) c;
+FROM unnest(ARRAY['short', 'long', 'mixed', 'mood', 'b', 'd', 'u', 'ip', 'num']) c;
 -- of values that are equal and look different any may be shown
+SELECT is(gs.compare_counts('SELECT folded COLLATE "C" AS c, count(*) FROM gs.rc GROUP BY 1 ORDER BY 1'), 'same', 'a collation of the query');
 SELECT is(gs.compare_counts('SELECT count(*), count(folded) FROM gs.rc GROUP BY folded ORDER BY 1, 2'), 'same', 'a collation that does not tell letters apart');
 SELECT is(gs.compare_counts('SELECT f + 0.0 AS g, count(*) FROM gs.rc GROUP BY f + 0.0 ORDER BY g'), 'same', 'floats that are equal');
 SELECT is(gs.compare_counts('SELECT long, k, mixed, count(*) FROM gs.rc GROUP BY long, k, mixed ORDER BY long, k, mixed'), 'same', 'keys that do not hold their values');
@@ -104,9 +109,9 @@ SELECT is(gs.compare_counts('SELECT k, c, rank() OVER (ORDER BY c DESC, k) FROM 
 SELECT is(gs.compare_counts('SELECT DISTINCT c FROM gs.rc_view ORDER BY c'), 'same', 'DISTINCT of groups');
 SELECT is(gs.compare_counts('SELECT k, c FROM gs.rc_view WHERE c > 11 UNION ALL SELECT m, count(*) FROM gs.rc GROUP BY m ORDER BY 1, 2'), 'same', 'two queries of groups');
 SELECT is(gs.compare_counts('SELECT r.k, r.n, count(*) FROM gs.rc r JOIN gs.rc s USING (id) GROUP BY r.k, r.n ORDER BY r.k, r.n'), 'same', 'rows of a join');
-SELECT is(gs.compare_counts('SELECT s.n, count(*), count(s.n) FROM gs.rc r LEFT JOIN (SELECT id, n + 0 AS n FROM gs.rc WHERE m = 2) s USING (id) GROUP BY s.n ORDER BY s.n'), 'same',
+SELECT is(gs.compare_counts('SELECT s.n, count(*), count(s.n) FROM gs.rc r LEFT JOIN (SELECT id, n FROM gs.rc WHERE m = 2) s USING (id) GROUP BY s.n ORDER BY s.n'), 'same',
 		  'rows of an outer join');
-SELECT is(gs.compare_counts('SELECT k, count(*), (SELECT max(m) FROM gs.rc_none WHERE rc_none.k = count(*)) FROM gs.rc GROUP BY k ORDER BY k'), 'same', 'counts in a subquery');
+SELECT is(gs.compare_counts('SELECT k, (SELECT max(s) FROM generate_series(1, c::int) s) FROM gs.rc_view ORDER BY k'), 'same', 'counts in a subquery');
 SELECT is(gs.compare_results('SELECT x, s.* FROM generate_series(1, 4) x, LATERAL (SELECT k % 5 AS g, count(*) FROM gs.rc WHERE m = x GROUP BY 1) s ORDER BY 1, 2'), 'same', 'run again');
 SELECT is(gs.compare_results('SELECT x, (SELECT count(*) FROM (SELECT k, count(*) AS c FROM gs.rc GROUP BY k HAVING count(*) > x) s) FROM generate_series(8, 14) x'), 'same', 'read again');
 SELECT is(gs.compare_results('WITH g AS MATERIALIZED (SELECT k, count(*) AS c FROM gs.rc GROUP BY k) SELECT a.k, a.c, b.c FROM g a JOIN g b USING (k, c) ORDER BY k'), 'same', 'a CTE read twice');
@@ -117,9 +122,10 @@ SET gpusort.min_rows = 0;
 SET plan_cache_mode = force_generic_plan;
 PREPARE counted(int) AS SELECT k, count(*) AS c FROM gs.rc WHERE m > $1 GROUP BY k HAVING count(*) > $1;
 CREATE TEMP TABLE prepared AS EXECUTE counted(3);
-INSERT INTO prepared EXECUTE counted(3);
-SELECT is((SELECT count(*) FROM prepared p JOIN (SELECT k, sum(1) AS c FROM gs.rc WHERE m > 3 GROUP BY k HAVING sum(1) > 3) q USING (k, c)),
-		  (SELECT 2 * count(*) FROM (SELECT k FROM gs.rc WHERE m > 3 GROUP BY k HAVING sum(1) > 3) q), 'prepared');
+CREATE TEMP TABLE prepared_again AS EXECUTE counted(3);
+CREATE TEMP TABLE prepared_native AS SELECT k, sum(1) AS c FROM gs.rc WHERE m > 3 GROUP BY k HAVING sum(1) > 3;
+SELECT is((SELECT count(*) FROM prepared JOIN prepared_again USING (k, c) JOIN prepared_native USING (k, c)), (SELECT count(*) FROM prepared_native), 'prepared');
+CREATE TEMP TABLE fetched (m int, c bigint);
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT m, count(*) FROM gs.rc GROUP BY m ORDER BY m;
 MOVE FORWARD 5 IN c;
