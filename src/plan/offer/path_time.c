@@ -199,15 +199,16 @@ percentiles_time(const GpuSortPath *sort, GpuSortParts input, int halvings)
 }
 
 /*
- * Lets a sort give each of so many groups as one row.  Where values are compared the keys do not hold all of them: all
- * rows are taken to come.
+ * Lets a sort give each of so many groups as one row.  The service looks at those that it leaves out, too, which takes
+ * about half as long as giving them.  Where values are compared the keys do not hold all of them: all rows are taken to
+ * come.
  */
 static void
 count_runs(GpuSortParts *time, const GpuSortPath *sort, double groups)
 {
 	if (sort->time.compare > 0 || sort->time.verified || groups >= time->rows)
 		return;
-	time->above -= sort->time.emit * (time->rows - groups);
+	time->above -= sort->time.emit / 2 * (time->rows - groups);
 	time->rows = groups;
 }
 
