@@ -27,6 +27,7 @@ typedef enum PlanPrivate
 	PLAN_BLOCK_INDEX, /* an Oid */
 	PLAN_WHY_ALONE,   /* a String; empty: NULL */
 	PLAN_KEPT_BOUND,  /* an expression, or nothing */
+	PLAN_COUNTED,     /* integers */
 	PLAN_PRIVATE_Count,
 } PlanPrivate;
 
@@ -126,6 +127,24 @@ void
 gpusort_plan_set_visible(CustomScan *plan, int visible)
 {
 	set_scalar(plan, SCALAR_VISIBLE, visible);
+}
+
+/*
+ * Makes the plan give one row for all that are equal in what it sorts by, or a few, with columns behind the child's that
+ * say for how many.  counted has an entry for each of these: 0, or the number of a column of the child's, of whose
+ * values that are not NULL it is the number.  NIL: there are none, and each row comes.
+ */
+void
+gpusort_plan_set_counted(CustomScan *plan, List *counted)
+{
+	lfirst(list_nth_cell(plan->custom_private, PLAN_COUNTED)) = counted;
+}
+
+/* Returns what that function has set. */
+List *
+gpusort_plan_counted(const CustomScan *plan)
+{
+	return list_nth(plan->custom_private, PLAN_COUNTED);
 }
 
 /*
@@ -232,6 +251,7 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	info->rescannable = list_nth_int(scalars, SCALAR_RESCANNABLE) != 0;
 	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
 	info->visible = list_nth_int(scalars, SCALAR_VISIBLE);
+	info->counted = list_nth(lists, PLAN_COUNTED);
 	info->range_columns = list_nth_int(scalars, SCALAR_RANGE_COLUMNS);
 	info->why_alone = strVal(list_nth(lists, PLAN_WHY_ALONE));
 	if (info->why_alone[0] == '\0')

@@ -102,6 +102,7 @@ typedef struct GpuSortPlanInfo
 	int ncolumns;
 	bool rescannable;  /* the child gives the same rows when read again */
 	int visible;       /* number of leading attributes that the node above sees; the others are resjunk, for sorting */
+	List *counted;     /* as in gpusort_plan_set_counted */
 	int range_columns; /* one process reads all rows that are equal in this many leading columns; 0: all rows */
 	GpuSortUse use;    /* by the node above */
 	GpuSortKeptRows kept;
@@ -120,6 +121,8 @@ extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
 extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos);
 extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
+extern void gpusort_plan_set_counted(CustomScan *plan, List *counted);
+extern List *gpusort_plan_counted(const CustomScan *plan);
 extern void gpusort_plan_set_why_alone(CustomScan *plan, const char *why_alone);
 extern void gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use);
 extern void gpusort_plan_set_kept_rows(CustomScan *plan, const GpuSortKeptRows *kept);

@@ -43,6 +43,7 @@
 #include "exec/stream.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
+#include "sort/counted_rows.h"
 
 static ExecutorStart_hook_type previous_executor_start = NULL;
 
@@ -93,15 +94,17 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 										eflags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 
 	/*
-	 * Rows are the child's rows, or their visible attributes: no projection.
-	 * They come as MinimalTuples, but for some where attributes are resjunk.  The
+	 * Rows are the child's rows, or their visible attributes, or with their numbers: no projection.
+	 * They come as MinimalTuples, but for some where attributes are resjunk, or there are numbers.  The
 	 * parent's expressions are compiled after this and go by resultops.
 	 */
 	rows = ExecGetResultType(outerPlanState(node));
-	state->rows = gpusort_heap_rows_create(rows, ps->ps_ResultTupleDesc);
+	state->rows = state->info.counted != NIL
+		? gpusort_counted_rows_create(rows, ps->ps_ResultTupleDesc, state->info.counted)
+		: gpusort_heap_rows_create(rows, ps->ps_ResultTupleDesc);
 	ps->resultops = &TTSOpsMinimalTuple;
 	ps->resultopsset = true;
-	ps->resultopsfixed = state->rows->projected == NULL;
+	ps->resultopsfixed = state->rows->projected == NULL && state->info.counted == NIL;
 	ps->ps_ProjInfo = NULL;
 	ps->ExecProcNode = gpusort_stream_exec;
 

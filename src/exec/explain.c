@@ -263,6 +263,8 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	gpusort_explain_keys(state, "Sort Key", state->info.ncolumns, ancestors, es);
 	show_kept(&sort->group, es);
+	if (state->info.counted != NIL)
+		ExplainPropertyText("Rows Kept", "first 1 of each group, counted", es);
 	if (OidIsValid(state->info.block_index.index))
 		show_ranges(state, es);
 	if (state->percentiles != NULL)

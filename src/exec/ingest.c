@@ -42,6 +42,7 @@
 #include "exec/ingest.h"
 
 #include "access/parallel.h"
+#include "catalog/pg_type_d.h"
 #include "commands/explain.h"
 #include "exec/gather.h"
 #include "exec/plan_source.h"
@@ -51,6 +52,7 @@
 #include "parallel/participants.h"
 #include "server/reasons.h"
 #include "server/wait_events.h"
+#include "sort/counted_rows.h"
 #include "sort/fallback.h"
 #include "storage/latch.h"
 
@@ -236,15 +238,18 @@ exec_ingest(CustomScanState *node)
 
 /* Makes the rows of this process's part. */
 static GpuSortHeapRows *
-create_rows(PlanState *child, int visible)
+create_rows(PlanState *child, const GpuSortPlanInfo *info)
 {
 	TupleDesc all = ExecGetResultType(child);
-	TupleDesc shown = CreateTemplateTupleDesc(visible);
+	const int counts = list_length(info->counted);
+	TupleDesc shown = CreateTemplateTupleDesc(info->visible + counts);
 
-	for (int i = 1; i <= visible; i++)
+	for (int i = 1; i <= info->visible; i++)
 		TupleDescCopyEntry(shown, i, all, i);
+	for (int i = 1; i <= counts; i++)
+		TupleDescInitEntry(shown, info->visible + i, NULL, INT8OID, -1, 0);
 	TupleDescFinalize(shown);
-	return gpusort_heap_rows_create(all, shown);
+	return counts > 0 ? gpusort_counted_rows_create(all, shown, info->counted) : gpusort_heap_rows_create(all, shown);
 }
 
 /* Makes this process's part in the sort: in the leader that of the GpuSort above Gather, which sets it. */
@@ -273,7 +278,7 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsset = true;
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
-	state->rows = create_rows(outerPlanState(node), state->info.visible);
+	state->rows = create_rows(outerPlanState(node), &state->info);
 	gpusort_plan_source_init(&state->child, outerPlanState(node), state->rows, state->info.columns,
 							 state->info.ncolumns, false, NULL);
 	state->part = gpusort_sort_create(&state->rows->rows, &state->child.source, state->info.columns,
@@ -465,7 +470,7 @@ gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
 	above = child->ps_ResultTupleDesc;
 	below = ExecGetResultType(outerPlanState(state));
 	same = above->natts == below->natts && info->ncolumns == state->info.ncolumns &&
-		info->visible == state->info.visible;
+		info->visible == state->info.visible && equal(info->counted, state->info.counted);
 	for (int i = 0; same && i < above->natts; i++)
 		same = TupleDescAttr(above, i)->atttypid == TupleDescAttr(below, i)->atttypid;
 	for (int i = 0; same && i < info->ncolumns; i++)

@@ -48,6 +48,15 @@ keep_rows(GpuSortScanState *state)
 	state->stream.keeping = true;
 }
 
+/* Returns what the node emits of a row in a chunk. */
+static pg_attribute_always_inline TupleTableSlot *
+show(GpuSortScanState *state, char *row)
+{
+	GpuSortRows *rows = &state->rows->rows;
+
+	return likely(!rows->counted) ? gpusort_heap_rows_show(state->rows, row) : rows->kind->show(rows, row);
+}
+
 /*
  * Keeps the rows from the marked one on, because the reader cannot go back any more: puts those that were emitted since
  * into the store, before the next row.
@@ -67,7 +76,7 @@ keep_from_mark(GpuSortScanState *state)
 
 		if (row == NULL)
 			gpusort_sort_report_lost(state->sort->emitted, &reader->failure);
-		tuplestore_puttupleslot(stream->store, gpusort_heap_rows_show(state->rows, row));
+		tuplestore_puttupleslot(stream->store, show(state, row));
 	}
 	Assert(gpusort_reader_rows_since(reader, stream->mark) == emitted);
 	stream->marked = false;
@@ -122,7 +131,7 @@ stream_next(GpuSortScanState *state)
 	if (unlikely(row == NULL))
 		return stream_next_other(state);
 	sort->emitted = true;
-	return gpusort_heap_rows_show(state->rows, row);
+	return show(state, row);
 }
 
 /* Emits the next row, for a node that may go back: keeps the rows that are emitted. */

@@ -397,6 +397,7 @@ add_whole(GpuSortWhole *sum, const GpuSortWhole *whole)
 	sum->rows += whole->rows;
 	sum->bytes += whole->bytes;
 	sum->sum += whole->sum;
+	sum->count += whole->count;
 }
 
 /* Ends a worker's reading; adds what it has read whole to what the others have. */

@@ -54,6 +54,7 @@
 	POINT(long_length, DATA, "a row that ends behind its chunk")                            \
 	POINT(false_overflow, DATA, "OVERFLOW on a row that is no stand-in")                    \
 	POINT(false_flags, DATA, "flags that mean nothing")                                     \
+	POINT(false_count, DATA, "a row stands for one row more")                               \
 	POINT(false_tie, DATA, "TIE_NEXT where the next row's key may differ")                  \
 	POINT(tie_at_end, DATA, "TIE_NEXT on the very last row")                                \
 	POINT(lost_tie, DATA, "a TIE_NEXT is taken away")                                       \

@@ -32,6 +32,14 @@ gpusort_heap_rows_create(TupleDesc all, TupleDesc visible)
 {
 	GpuSortHeapRows *heap = palloc0(sizeof(GpuSortHeapRows));
 
+	gpusort_heap_rows_init(heap, all, visible);
+	return heap;
+}
+
+/* Makes them in place. */
+void
+gpusort_heap_rows_init(GpuSortHeapRows *heap, TupleDesc all, TupleDesc visible)
+{
 	heap->rows.kind = &gpusort_heap_rows;
 	heap->rows.context = CurrentMemoryContext;
 	heap->form = gpusort_rowform_create(all, visible->natts);
@@ -47,7 +55,6 @@ gpusort_heap_rows_create(TupleDesc all, TupleDesc visible)
 		heap->joined = MakeSingleTupleTableSlot(all, &TTSOpsVirtual);
 		heap->projected = MakeSingleTupleTableSlot(heap->visible->tts_tupleDescriptor, &TTSOpsVirtual);
 	}
-	return heap;
 }
 
 /* Makes slot, a virtual one, show so many values, which stay where they are. */
@@ -272,12 +279,11 @@ load(GpuSortHeapRows *heap, char *row)
 	return heap->joined;
 }
 
-static void
-tuplesort_put_back(GpuSortRows *rows, Tuplesortstate *sort, char *row, bool numbered, int64 number)
+/* Puts a slot with all attributes of a row into PostgreSQL's sort, with its number if that is numbered. */
+void
+gpusort_heap_rows_put_slot(GpuSortHeapRows *heap, Tuplesortstate *sort, TupleTableSlot *slot, bool numbered,
+						   int64 number)
 {
-	GpuSortHeapRows *heap = (GpuSortHeapRows *) rows;
-	TupleTableSlot *slot = load(heap, gpusort_rows_fetch(rows, row));
-
 	if (numbered && can_have_numbers(heap))
 	{
 		const int natts = slot->tts_tupleDescriptor->natts;
@@ -291,6 +297,14 @@ tuplesort_put_back(GpuSortRows *rows, Tuplesortstate *sort, char *row, bool numb
 	else
 		tuplesort_puttupleslot(sort, slot);
 	ExecClearTuple(slot);
+}
+
+static void
+tuplesort_put_back(GpuSortRows *rows, Tuplesortstate *sort, char *row, bool numbered, int64 number)
+{
+	GpuSortHeapRows *heap = (GpuSortHeapRows *) rows;
+
+	gpusort_heap_rows_put_slot(heap, sort, load(heap, gpusort_rows_fetch(rows, row)), numbered, number);
 }
 
 /* Puts the next row out of the sort into all, without its number; false after the last. */

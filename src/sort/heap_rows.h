@@ -40,7 +40,12 @@ typedef struct GpuSortHeapRows
 } GpuSortHeapRows;
 
 extern GpuSortHeapRows *gpusort_heap_rows_create(TupleDesc all, TupleDesc visible);
+extern void gpusort_heap_rows_init(GpuSortHeapRows *heap, TupleDesc all, TupleDesc visible);
 extern TupleTableSlot *gpusort_heap_rows_slot(GpuSortHeapRows *heap, const GpuSortRow *row);
+
+/* For counted_rows.c */
+extern void gpusort_heap_rows_put_slot(GpuSortHeapRows *heap, Tuplesortstate *sort, TupleTableSlot *slot, bool numbered,
+									   int64 number);
 
 /*
  * Makes slot, one for MinimalTuples, show a tuple that stays where it is; returns slot.

@@ -31,6 +31,7 @@ typedef struct OverflowRow
 	uint8 flags;
 	uint8 unused;
 	uint16 process; /* in a parallel sort: whose file */
+	uint64 count;   /* of rows that carry a number, how many it stands for */
 	uint32 row_length;
 	int32 fileno;
 	int64 offset;
@@ -38,6 +39,7 @@ typedef struct OverflowRow
 
 StaticAssertDecl(sizeof(OverflowRow) == GPUSORT_OVERFLOW_ROW_BYTES,
 				 "the length of an overflow row is known to its reader");
+StaticAssertDecl(offsetof(OverflowRow, count) == GPUSORT_ROW_COUNT_OFFSET, "the service adds these numbers up");
 
 /* Writes the name of a process's file to name, of MAXPGPATH bytes. */
 static void
@@ -84,7 +86,8 @@ create_file(GpuSortOverflow *overflow)
 Size
 gpusort_overflow_store(GpuSortOverflow *overflow, const char *row, char *instead)
 {
-	OverflowRow where = {.length = sizeof(OverflowRow), .flags = GPUSORT_ROW_OVERFLOW, .process = overflow->process};
+	OverflowRow where = {
+		.length = sizeof(OverflowRow), .flags = GPUSORT_ROW_OVERFLOW, .process = overflow->process, .count = 1};
 	int fileno;
 	off_t offset;
 

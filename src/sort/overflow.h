@@ -14,7 +14,7 @@
 #include "storage/sharedfileset.h"
 
 /* The length of what travels in the place of a long row. */
-#define GPUSORT_OVERFLOW_ROW_BYTES 24
+#define GPUSORT_OVERFLOW_ROW_BYTES 32
 
 /* The long rows of one sort. */
 typedef struct GpuSortOverflow

@@ -35,6 +35,8 @@
  *	compared with its first one and not read: so none has a smaller key than the one before,
  *	whoever reads that, and the two differ in the bits by which they were cut.
  *
+ *	Where rows carry how many they stand for (counted_rows.c), all together must stand for as many as were put.
+ *
  *	A failure's reason is GPUSORT_REASON_VERIFY then.  Rows are believed when they
  *	have been read: what only the end tells, as that one is missing, comes too late
  *	for those before it.
@@ -151,6 +153,7 @@ note_whole_range(GpuSortReader *reader)
 	reader->whole.rows += reader->rows - reader->begun.rows;
 	reader->whole.bytes += reader->bytes - reader->begun.bytes;
 	reader->whole.sum += reader->verified.sum - reader->begun.sum;
+	reader->whole.count += reader->verified.count - reader->begun.count;
 }
 
 /* A row, so many after the next one, is not one that was put; returns false, for the caller to return. */
@@ -185,20 +188,31 @@ verified_bytes_min(uint32 key_words)
  * Cuts its tail off.  Returns why it is refused, or NULL.
  */
 static pg_attribute_always_inline const char *
-verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uint32 key_words)
+verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uint32 key_words, bool counted)
 {
 	const uint32 bytes_min = verified_bytes_min(key_words);
 	const uint32 tail = gpusort_tail_bytes(key_words);
 	const uint8 flags = gpusort_row_flags(row);
 	const GpuSortTailEnd *end = (GpuSortTailEnd *) (row + length) - 1;
 	const uint64 *key = (const uint64 *) (row + length - tail);
+	uint64 count = 1;
+	uint32 check;
 	uint32 own_length;
 	uint8 own_flags;
 	uint32 w;
 
 	if (length - bytes_min > room - bytes_min || length % MAXIMUM_ALIGNOF != 0)
 		return "has an impossible length";
-	if (gpusort_tail_check(row, end, verified->seed) != end->check)
+	if (unlikely(counted))
+	{
+		/* It was put with that number. */
+		count = gpusort_row_count(row);
+		gpusort_row_set_count(row, 1);
+	}
+	check = gpusort_tail_check(row, end, verified->seed);
+	if (unlikely(counted))
+		gpusort_row_set_count(row, count);
+	if (check != end->check)
 		return "has a wrong check sum";
 	own_length = end->own & GPUSORT_TAIL_LENGTH_MASK;
 	own_flags = end->own >> GPUSORT_TAIL_FLAGS_SHIFT;
@@ -223,6 +237,7 @@ verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uin
 	verified->key = key;
 	verified->flags = (own_flags & GPUSORT_ROW_KEY_TRUNCATED) | (flags & GPUSORT_ROW_TIE_NEXT);
 	verified->sum += end->check;
+	verified->count += count;
 	gpusort_row_set_length(row, own_length);
 	return NULL;
 }
@@ -238,6 +253,7 @@ verify_rows(GpuSortReader *reader, uint32 bytes, uint32 key_words)
 	char *const end = reader->end;
 	const char *stop = end - verified_bytes_min(key_words);
 	GpuSortVerified verified = reader->verified;
+	const bool counted = reader->expected.counted > 0;
 	uint32 rows = 0;
 
 	if (row > stop)
@@ -246,7 +262,7 @@ verify_rows(GpuSortReader *reader, uint32 bytes, uint32 key_words)
 	do
 	{
 		const uint32 length = gpusort_row_length(row);
-		const char *why = verify_row(&verified, row, length, end - row, key_words);
+		const char *why = verify_row(&verified, row, length, end - row, key_words, counted);
 
 		if (unlikely(why != NULL))
 			return refuse_row(reader, rows, why);
@@ -288,6 +304,28 @@ differ_in_bits(const uint64 *left, const uint64 *right, uint32 bits)
 	return bits % 64 != 0 && (left[words] ^ right[words]) >> (64 - bits % 64) != 0;
 }
 
+/* Adds up how many rows the next ones stand for, which have no tails; false if one is refused. */
+static bool
+count_rows(GpuSortReader *reader)
+{
+	char *row = reader->verified_end;
+	const char *stop = row + VERIFY_BYTES;
+	uint32 rows = 0;
+
+	do
+	{
+		const uint32 length = gpusort_row_length(row);
+
+		if (length < GPUSORT_COUNTED_ROW_BYTES_MIN || MAXALIGN(length) > reader->end - row)
+			return refuse_row(reader, rows, "has an impossible length");
+		reader->verified.count += gpusort_row_count(row);
+		row += MAXALIGN(length);
+		rows++;
+	} while (row < stop && reader->end - row >= GPUSORT_COUNTED_ROW_BYTES_MIN);
+	reader->verified_end = row;
+	return true;
+}
+
 /* Verifies the next rows; the first of a range must be of another group than the row before it. */
 static pg_noinline bool
 verify_next_rows(GpuSortReader *reader)
@@ -296,6 +334,8 @@ verify_next_rows(GpuSortReader *reader)
 	const char *first = reader->verified_end;
 	const uint64 *key;
 
+	if (!reader->expected.verified)
+		return count_rows(reader);
 	if (!verify_bytes(reader, VERIFY_BYTES))
 		return false;
 	if (likely(!reader->at_border))
@@ -325,7 +365,18 @@ step_over_row_before(GpuSortReader *reader, GpuSortFailure *failure)
 	reader->rows--;
 	reader->bytes -= reader->verified_end - row;
 	reader->verified.sum = reader->begun.sum;
+	reader->verified.count = reader->begun.count;
 	return true;
+}
+
+/* Compares how many rows all rows that came stand for with how many were put. */
+static bool
+check_count(const GpuSortExpected *expected, uint64 count, GpuSortFailure *failure)
+{
+	return expected->counted == 0 || count == expected->counted ||
+		gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+							"the rows that came back stand for " UINT64_FORMAT " rows of " UINT64_FORMAT, count,
+							expected->counted);
 }
 
 /*
@@ -355,6 +406,8 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 		if (!reader->expected.parallel && reader->expected.verified && reader->expected.all && reader->expected.first == 0 &&
 			reader->verified.sum != reader->expected.sum)
 			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came back are not those that were sent");
+		if (!reader->expected.parallel && reader->expected.first == 0)
+			(void) check_count(&reader->expected, reader->verified.count, failure);
 		return false;
 	}
 
@@ -366,7 +419,7 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 	reader->last = emitted->last != 0;
 	reader->cursor = reader->data.rows;
 	reader->end = reader->cursor + emitted->bytes;
-	reader->verified_end = reader->expected.verified ? reader->cursor : reader->end;
+	reader->verified_end = reader->expected.verified || reader->expected.counted > 0 ? reader->cursor : reader->end;
 	reader->left = emitted->rows;
 	reader->tie_rows = 0;
 	reader->chunks++;
@@ -453,7 +506,10 @@ gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure)
 	if (!reader->last && !gpusort_client_skip(reader->client, failure))
 		return false;
 	if (reader->in_range)
+	{
 		reader->verified.sum = reader->begun.sum;
+		reader->verified.count = reader->begun.count;
+	}
 	if (reader->again)
 	{
 		/* The next one may come before it. */
@@ -470,7 +526,11 @@ gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure)
 	reader->row_before = range.row_before;
 	reader->at_border = false;
 	reader->verified.flags = 0;
-	reader->begun = (GpuSortWhole){.rows = reader->rows, .bytes = reader->bytes, .sum = reader->verified.sum};
+	reader->begun = (GpuSortWhole){
+		.rows = reader->rows,
+		.bytes = reader->bytes,
+		.sum = reader->verified.sum,
+		.count = reader->verified.count};
 	reader->begun_tie_rows = reader->all_tie_rows;
 	return true;
 }
@@ -491,7 +551,7 @@ gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *
 								   whole->rows, whole->bytes, expected->rows, expected->bytes);
 	if (expected->verified && expected->all && whole->sum != expected->sum)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came back are not those that were sent");
-	return true;
+	return check_count(expected, whole->count, failure);
 }
 
 /*

@@ -24,6 +24,7 @@ typedef struct GpuSortExpected
 	uint8 flags;      /* GPUSORT_ROW_*: those that a row may have */
 	bool verified;    /* rows have tails (row_tail.h) */
 	bool all;         /* all rows that were put come back, so sum is the sum of their checks */
+	uint64 counted;   /* rows that all rows together stand for, of those that carry their number; 0: they carry none */
 	uint32 key_words; /* number of key words in a tail */
 	uint64 sum;
 	bool parallel;     /* the rows are read by ranges, and some by other processes */
@@ -36,6 +37,7 @@ typedef struct GpuSortWhole
 	uint64 rows;
 	uint64 bytes; /* padded to 8 */
 	uint64 sum;   /* sum of the checks, if rows have tails */
+	uint64 count; /* rows that they stand for, if they carry the number */
 } GpuSortWhole;
 
 /* What the reader keeps about the rows that it has verified. */
@@ -43,6 +45,7 @@ typedef struct GpuSortVerified
 {
 	uint32 seed;       /* seed of the checks */
 	uint64 sum;        /* sum of the checks */
+	uint64 count;      /* rows that they stand for */
 	const uint64 *key; /* key of the last row; zeros before the first */
 	uint8 flags;       /* of the last row: KEY_TRUNCATED as it was put, TIE_NEXT as it came */
 } GpuSortVerified;
@@ -62,7 +65,7 @@ typedef struct GpuSortReader
 	GpuSortData data;   /* the current chunk */
 	char *cursor;       /* the next row in it */
 	char *end;          /* end of its rows */
-	char *verified_end; /* end of the rows that are verified, or need not be */
+	char *verified_end; /* end of the rows that are verified, and counted, or need not be */
 	uint32 tail;        /* bytes of the tail behind each of these rows */
 	uint32 left;        /* number of rows not yet read */
 	uint32 tie_rows;    /* number of rows read that are marked TIE_NEXT */
@@ -85,7 +88,7 @@ typedef struct GpuSortReader
 	bool row_before;    /* the row before the current range comes first, to be compared with */
 	bool at_border;     /* that row has come, so the next one is the first of the range */
 	bool all_asked;     /* the current range has all rows, which are compared with expected at its end */
-	GpuSortWhole begun; /* rows, bytes and verified.sum when the range began */
+	GpuSortWhole begun; /* rows, bytes, verified.sum and verified.count when the range began */
 	uint64 begun_tie_rows;
 	GpuSortWhole whole; /* totals of the ranges that were read to their ends */
 

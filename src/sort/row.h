@@ -71,8 +71,24 @@ gpusort_row_flags(const char *row)
 	return (uint8) row[GPUSORT_ROW_FLAGS_OFFSET];
 }
 
+/* Returns how many rows a row stands for, of those that carry the number. */
+static inline uint64
+gpusort_row_count(const char *row)
+{
+	return *(const uint64 *) (row + GPUSORT_ROW_COUNT_OFFSET);
+}
+
+static inline void
+gpusort_row_set_count(char *row, uint64 count)
+{
+	*(uint64 *) (row + GPUSORT_ROW_COUNT_OFFSET) = count;
+}
+
 /* The least length of a row, in bytes. */
 #define GPUSORT_ROW_BYTES_MIN ((uint32) MAXALIGN(SizeofMinimalTupleHeader))
+
+/* That of one which carries how many it stands for. */
+#define GPUSORT_COUNTED_ROW_BYTES_MIN (GPUSORT_ROW_BYTES_MIN + (uint32) sizeof(uint64))
 
 /* Returns the bytes of a row in a chunk, for the planner's estimated width. */
 static inline uint64

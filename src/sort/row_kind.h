@@ -13,6 +13,7 @@
  *
  *	  kind		   file			a row in a chunk							GpuSortRow.tuple			shown as
  *	  heap rows	   heap_rows.c	MinimalTuple, or two (rowform.c)		a heap tuple's end		TupleTableSlot
+ *	  counted rows	   counted_rows.c	number, MinimalTuple				the same				TupleTableSlot
  *	  index tuples	   index_rows.c	IndexTuple and whether it is dead		the same				the same
  *	  table tuples	   table_rows.c	whole heap tuple						the same				the same
  *	  single datums	   datum_rows.c	value									none: values[0]			GpuSortDatum
@@ -82,6 +83,7 @@ typedef struct GpuSortRowKind
 struct GpuSortRows
 {
 	const GpuSortRowKind *kind;
+	bool counted;             /* each carries the number of equal rows that it stands for (counted_rows.c) */
 	MemoryContext context;    /* the context that this belongs to */
 	GpuSortOverflow overflow; /* long rows of the current sort */
 	char *fetched;            /* a long row in memory, or NULL */
@@ -110,6 +112,8 @@ gpusort_rows_fetch(GpuSortRows *rows, char *row)
 	rows->fetched = NULL;
 	caller = MemoryContextSwitchTo(rows->context);
 	rows->fetched = gpusort_overflow_fetch(&rows->overflow, row);
+	if (rows->counted)
+		gpusort_row_set_count(rows->fetched, gpusort_row_count(row));
 	MemoryContextSwitchTo(caller);
 	return rows->fetched;
 }

@@ -15,7 +15,8 @@
  *			begun with a seed of the sort's own
  *
  * The length on top is not in the check because it follows from own, the flags
- * because the service changes them.  A CRC misses no error of up to 32 neighbouring
+ * because the service changes them.  The number of a row that carries one (counted_rows.c)
+ * is in it as it was put.  A CRC misses no error of up to 32 neighbouring
  * bits, and takes an instruction for each word where the processor has one for it.
  *
  *-------------------------------------------------------------------------

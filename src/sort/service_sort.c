@@ -45,7 +45,7 @@ wants_tails(const GpuSortState *sort)
 static uint32
 run_rows(const GpuSortState *sort)
 {
-	if (sort->bound > 0 || sort->service.check_order || sort->group.columns > sort->keys->encoded)
+	if (sort->rows->counted || sort->bound > 0 || sort->service.check_order || sort->group.columns > sort->keys->encoded)
 		return 0;
 	return sort->group.rows;
 }
@@ -90,6 +90,14 @@ make_request(const GpuSortState *sort, int participants, GpuSortRequest *request
 	request->spill = gpusort_spill;
 	request->shared = sort->service.parallel;
 	request->readers = participants;
+	if (sort->rows->counted)
+		request->estimated_bytes += sort->estimated_rows * sizeof(uint64);
+	if (sort->rows->counted && !sort->service.check_order)
+	{
+		request->run_bits = 64 * sort->keys->words;
+		request->run_rows = 1;
+		request->run_counts = 1;
+	}
 }
 
 /*
@@ -253,7 +261,7 @@ expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, Gp
 {
 	const GpuSortOutcome *outcome = &sort->figures.outcome;
 	const uint64 bound = gpusort_sort_bound(sort);
-	const uint64 fewest = bound > 0 ? bound : sort->service.run_rows;
+	const uint64 fewest = bound > 0 ? bound : sort->rows->counted ? 1 : sort->service.run_rows;
 	uint64 wanted = fewest > 0 ? Min(fewest, put->rows) : put->rows;
 
 	*expected = (GpuSortExpected){
@@ -265,6 +273,7 @@ expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, Gp
 		.parallel = sort->service.parallel,
 		.verified = sort->figures.verified,
 		.all = outcome->rows == put->rows,
+		.counted = sort->rows->counted ? put->rows : 0,
 		.key_words = sort->keys->words,
 		.sum = put->sum};
 	if (sort->keys->may_tie)

@@ -251,6 +251,15 @@ sub aggregate_query
 	my @aggregates = _ordered_aggregates($context, $from);
 	return { name => 'aggregate', mode => 'exact', sql => 'SELECT ' . aliased(@aggregates) . $rest
 		. (chance(15) ? " HAVING count(DISTINCT $id) > 3" : '') } if chance(70);
+	if (chance(50))
+	{
+		# not of values that are equal and look different: which one is shown is PostgreSQL's choice
+		my @keys = map { $_->{sql} } some_of(between(1, 3), grep { !is_inexact($_->{type}) } @{ $from->{scope} });
+
+		return { name => 'counted group', mode => 'multiset', sql => 'SELECT ' . aliased(@keys, some_of(between(1, 3),
+			'count(*)', 'count(1)', 'count(*) * 2', map { "count($_)" } @keys)) . $rest . ' GROUP BY ' . join(', ', @keys)
+			. (chance(30) ? ' HAVING count(*) > ' . between(0, 3) : '') } if @keys;
+	}
 	my $group = one_of(grep { $_->{type}{number} } @{ $from->{scope} })->{sql};
 	return { name => 'ordered group', mode => 'multiset',
 		sql => 'SELECT ' . aliased($group, @aggregates) . "$rest GROUP BY $group" };

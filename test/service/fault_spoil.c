@@ -264,6 +264,17 @@ false_flags(Answer *answer)
 }
 
 bool
+false_count(Answer *answer)
+{
+	char *row = some_row(answer);
+
+	if (row == NULL)
+		return false;
+	++*(uint64_t *) (row + GPUSORT_ROW_COUNT_OFFSET);
+	return true;
+}
+
+bool
 false_tie(Answer *answer)
 {
 	return set_flags(answer, GPUSORT_ROW_TIE_NEXT);

@@ -35,6 +35,8 @@ my %queries = (
 	window => sprintf($digest, 'SELECT id, pad || sum(id) OVER (PARTITION BY k / 10 ORDER BY k) AS pad FROM t '
 	. 'ORDER BY k / 10, k OFFSET 0'),
 	joined => sprintf($digest, 'SELECT a.* FROM t a JOIN t b USING (k) ORDER BY k OFFSET 0'),
+	counted => sprintf($digest, 'SELECT count(*) AS id, pad FROM t GROUP BY k, pad'),
+	counted_parallel => sprintf($digest, 'SELECT count(*) AS id, pad FROM t GROUP BY k, pad'),
 	part => sprintf($digest, 'SELECT a.* FROM t a JOIN t b ON a.k / 20 = b.k / 20 ORDER BY a.k / 20, a.k, b.k OFFSET 0'));
 my %settings = (
 	# more rows than a process finds by itself
@@ -46,6 +48,8 @@ my %settings = (
 	first_parallel => q{SET max_parallel_workers_per_gather = 2; SET work_mem = '64kB'},
 	window => 'SET max_parallel_workers_per_gather = 2',
 	joined => 'SET max_parallel_workers_per_gather = 2; SET enable_hashjoin = off; SET enable_nestloop = off',
+	counted => 'SET enable_hashagg = off',
+	counted_parallel => 'SET max_parallel_workers_per_gather = 2; SET enable_hashagg = off',
 	# a sort of each process's own, of its part of the rows
 	part => 'SET max_parallel_workers_per_gather = 2; SET enable_hashjoin = off; SET enable_nestloop = off; '
 		. 'SET gpusort.parallel_output = off');
@@ -57,6 +61,8 @@ my @structure = qw(drop_row drop_row_and_bytes last_early last_missing skip_chun
 	huge_bytes other_epoch chunk_range zero_length short_length huge_length long_length false_overflow
 	false_flags false_tie tie_at_end insert_row);
 my @content = qw(other_chunk chunk_again lost_tie duplicate_row swap_rows flip_bit flip_header flip_end);
+# of rows that carry how many they stand for
+my @counts = qw(false_count);
 my @sorted = qw(sorted_more_rows sorted_fewer_rows sorted_rows_in sorted_bytes);
 my @ranges = qw(ranges_range ranges_more ranges_first ranges_swapped ranges_beyond);
 my @grants = qw(grant_range grant_missing);
@@ -125,10 +131,11 @@ sub try_fault
 	return;
 }
 
-for my $query ('window', 'joined')
+for my $query ('window', 'joined', 'counted_parallel')
 {
 	like(session_for($query)->run("EXPLAIN $queries{$query}"), qr/GpuSortExchange/, "$query: every process reads rows");
 }
+like(session_for('counted')->run("EXPLAIN $queries{counted}"), qr/counted/, 'the service counts groups');
 # Every query gives the native answer while nothing is wrong, and has ten chunks.
 for my $query (sort keys %queries)
 {
@@ -168,6 +175,10 @@ for my $fault (@structure, @content)
 		try_fault($_, "$fault $at " . ++$seed, $set) for 'plain', $shared[ $at % @shared ], @others;
 	}
 }
+for my $at (1 .. $chunks)
+{
+	try_fault($at % 2 ? 'counted' : 'counted_parallel', "false_count $at " . ++$seed, $at < 5 ? $verify : $default);
+}
 for my $fault (@sorted, @grants, @begin, @messages)
 {
 	# the second token is a worker's, the fourth is a reader's
@@ -185,7 +196,7 @@ for my $fault (@ranges)
 try_fault($_, 'grant_twice ' . $_, $verify) for 'plain', 'parallel';
 
 is($count{$_} // 0, 0, "no $_") for 'wrong', 'crash', 'odd error';
-is(join(' ', grep { !$happened{$_} } @structure, @content, @sorted, @ranges, @grants, @begin, @messages), '',
+is(join(' ', grep { !$happened{$_} } @structure, @content, @counts, @sorted, @ranges, @grants, @begin, @messages), '',
 	'every fault happened');
 note sprintf('%d trials in %.0f s: ', eval { my $n = 0; $n += $_ for values %count; $n }, time - $start),
 	join(', ', map { "$count{$_} $_" } sort keys %count);

@@ -219,17 +219,41 @@ gpusort_check_vars(PlannedStmt *stmt, Plan *plan)
 	}
 }
 
+/* Of the columns of a GpuSort those behind its child's say how many rows there are. */
+static void
+check_counted(const Plan *plan, const Plan *child)
+{
+	const int columns = list_length(child->targetlist);
+	List *counted = gpusort_plan_counted((const CustomScan *) plan);
+	ListCell *cell;
+
+	if (list_length(plan->targetlist) != columns + list_length(counted))
+		gpusort_refuse_plan(plan, "counts %d rows of %d columns, and has %d", list_length(counted), columns,
+							list_length(plan->targetlist));
+	for_each_from(cell, plan->targetlist, columns)
+	{
+		const AttrNumber column = list_nth_int(counted, foreach_current_index(cell) - columns);
+
+		if (exprType((Node *) lfirst_node(TargetEntry, cell)->expr) != INT8OID || column < 0 || column > columns)
+			gpusort_refuse_plan(plan, "has a column %d that is no number of the rows below it",
+								foreach_current_index(cell) + 1);
+	}
+}
+
 /* The columns of a child and of the node that passes its rows on are of the same types. */
 static void
 check_child(const Plan *plan, const Plan *child)
 {
+	const bool counts = gpusort_plan_is(plan, &gpusort_scan_methods) && gpusort_plan_counted((const CustomScan *) plan);
 	ListCell *cell;
 	ListCell *below;
 
+	if (counts)
+		check_counted(plan, child);
 	/* ours may emit the first columns alone (plan/finish/junk.c), and so does a SetOp of two sides */
 	if (list_length(plan->targetlist) != list_length(child->targetlist) &&
 		((!IsA(plan, CustomScan) && !IsA(plan, SetOp)) ||
-		 list_length(plan->targetlist) > list_length(child->targetlist)))
+		 (list_length(plan->targetlist) > list_length(child->targetlist) && !counts)))
 		gpusort_refuse_plan(plan, "passes rows of %d columns on, and has %d", list_length(child->targetlist),
 							list_length(plan->targetlist));
 	forboth(cell, plan->targetlist, below, child->targetlist)

@@ -7,6 +7,7 @@
  */
 #include "plan/finish/plan_tree.h"
 
+#include "node.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 
@@ -114,6 +115,21 @@ gpusort_plan_last_node_id(PlannedStmt *stmt)
 	return last;
 }
 
+/* Lets a column of a GpuSort that says how many rows, or values of a column below, there are, refer to that. */
+static TargetEntry *
+count_column(const CustomScan *scan, const TargetEntry *entry)
+{
+	const Plan *below = outerPlan(scan);
+	const AttrNumber counted =
+		list_nth_int(gpusort_plan_counted(scan), entry->resno - list_length(below->targetlist) - 1);
+	TargetEntry *column = copyObject(list_nth_node(TargetEntry, scan->custom_scan_tlist, entry->resno - 1));
+
+	if (counted > 0)
+		linitial_node(TargetEntry, castNode(Aggref, column->expr)->args)->expr =
+			(Expr *) makeVarFromTargetEntry(OUTER_VAR, list_nth_node(TargetEntry, below->targetlist, counted - 1));
+	return column;
+}
+
 /* Lets the columns of the node's rows refer to the child's, and its target list to these. */
 void
 gpusort_plan_refer_to_child(CustomScan *scan)
@@ -121,17 +137,23 @@ gpusort_plan_refer_to_child(CustomScan *scan)
 	Plan *plan = &scan->scan.plan;
 	List *visible = NIL;
 	List *columns = NIL;
+	const int below_columns = list_length(outerPlan(plan)->targetlist);
 	ListCell *cell;
 
-	Assert(list_length(plan->targetlist) == list_length(outerPlan(plan)->targetlist));
 	foreach(cell, plan->targetlist)
 	{
 		TargetEntry *entry = lfirst_node(TargetEntry, cell);
-		TargetEntry *below = list_nth_node(TargetEntry, outerPlan(plan)->targetlist, entry->resno - 1);
-		TargetEntry *column = flatCopyTargetEntry(entry);
+		TargetEntry *column;
 
+		if (entry->resno > below_columns)
+			column = count_column(scan, entry);
+		else
+		{
+			column = flatCopyTargetEntry(entry);
+			column->expr = (Expr *) makeVarFromTargetEntry(
+				OUTER_VAR, list_nth_node(TargetEntry, outerPlan(plan)->targetlist, entry->resno - 1));
+		}
 		entry = flatCopyTargetEntry(entry);
-		column->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, below);
 		entry->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, column);
 		columns = lappend(columns, column);
 		visible = lappend(visible, entry);

@@ -340,6 +340,9 @@ settle(const GpuSortPlanPlace *place, CustomScan *scan)
 		gpusort_note_kept_rows(scan, &place->looks_at);
 	if (is_sort)
 		add_ingest(place, scan);
+	if (is_sort && IsA(outerPlan(scan), Gather) &&
+		gpusort_plan_is(outerPlan(outerPlan(scan)), &gpusort_ingest_scan_methods))
+		gpusort_plan_set_counted((CustomScan *) outerPlan(outerPlan(scan)), gpusort_plan_counted(scan));
 	gpusort_plan_refer_to_child(scan);
 	/* A part is not there again when the process reads its plan again alone. */
 	if (is_sort)

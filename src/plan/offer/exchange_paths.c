@@ -45,6 +45,7 @@
 #include "plan/offer/paths.h"
 #include "plan/offer/presorted.h"
 #include "plan/offer/rollup.h"
+#include "plan/offer/run_counts.h"
 #include "settings.h"
 
 /* Into how many ranges rows are thought to be cut, where that has to be known before. */
@@ -198,7 +199,7 @@ share(const Sharing *sharing, PlannerInfo *root, Path *path)
 		if (children.links[i] != NULL)
 			*children.links[i] = share(sharing, root, *children.links[i]);
 	}
-	return IsA(copy, AggPath) ? gpusort_presorted_path(root, (AggPath *) copy, true) : copy;
+	return IsA(copy, AggPath) ? gpusort_run_counts_path(root, gpusort_presorted_path(root, (AggPath *) copy, true)) : copy;
 }
 
 static Sharing
@@ -291,7 +292,7 @@ aggregate_over(PlannerInfo *root, AggPath *agg)
 	AggPath *over;
 
 	if (mode == NULL)
-		return gpusort_presorted_path(root, agg, false);
+		return gpusort_run_counts_path(root, gpusort_presorted_path(root, agg, false));
 	over = makeNode(AggPath);
 	*over = *agg;
 	over->subpath = gpusort_mode_counts(root, agg, mode, agg->subpath);

@@ -27,6 +27,7 @@
 
 #include "node.h"
 #include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -90,6 +91,24 @@ replace_sort(PlannerInfo *root, CustomPath *path, List *custom_plans, const Cust
 	return &scan->scan.plan;
 }
 
+/* Adds the columns of a GpuSort that say how many rows a row stands for, which are the target's last ones. */
+static void
+add_counts(CustomScan *scan, const PathTarget *target, List *counted)
+{
+	const int rows_columns = list_length(scan->scan.plan.targetlist);
+	ListCell *cell;
+
+	Assert(list_length(target->exprs) == rows_columns + list_length(counted));
+	for_each_from(cell, target->exprs, rows_columns)
+	{
+		TargetEntry *entry = makeTargetEntry(lfirst(cell), foreach_current_index(cell) + 1, NULL, false);
+
+		scan->scan.plan.targetlist = lappend(scan->scan.plan.targetlist, entry);
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist, copyObject(entry));
+	}
+	gpusort_plan_set_counted(scan, counted);
+}
+
 /* The PlanCustomPath callbacks */
 static Plan *
 plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
@@ -101,6 +120,8 @@ plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tl
 	gpusort_plan_set_why_alone((CustomScan *) plan, sort->why_alone);
 	gpusort_plan_set_use((CustomScan *) plan, &sort->use);
 	gpusort_plan_set_block_index((CustomScan *) plan, &sort->block_index);
+	if (sort->counted != NIL)
+		add_counts((CustomScan *) plan, path->path.pathtarget, sort->counted);
 	return plan;
 }
 

@@ -32,6 +32,7 @@ typedef struct GpuSortPath
 	const char *why_alone; /* as in GpuSortPlanInfo */
 	GpuSortUse use;        /* how the path right above uses the order */
 	GpuSortBlockIndex block_index;
+	List *counted; /* as in GpuSortPlanInfo; the target's last columns (run_counts.c) */
 } GpuSortPath;
 
 /* A partial path that groups its rows. */
