@@ -257,8 +257,8 @@ describe_inserted(const ResultRelInfo *result, const EState *estate, TupleDesc d
 
 /*
  * Lets all processes put into pages what an INSERT inserts, which reads all rows of a GpuSortExchange, where that may
- * be.  It may be if the plan was made for it (plan/insert_select.h) and the table is as it was then: a plan that is kept
- * may be run later.
+ * be.  It may be if the plan was made for it (plan/insert_select.h).  What has changed the table since then has PostgreSQL
+ * make a kept plan anew; it is looked at again all the same, and if it is not as it was rows come as rows.
  */
 void
 gpusort_table_out_insert(QueryDesc *query)

@@ -15,6 +15,7 @@
 
 #include "access/heapam.h"
 #include "access/tableam.h"
+#include "catalog/catalog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "storage/lmgr.h"
@@ -74,5 +75,7 @@ gpusort_why_not_inserted_by_pages(Relation table)
 		return "the table has dropped columns";
 	if (has_subclass(RelationGetRelid(table)) || has_superclass(RelationGetRelid(table)))
 		return "the table has parents or children";
+	if (RelationIsLogicallyLogged(table))
+		return "logical decoding may read the table's changes";
 	return gpusort_why_no_pages(table);
 }

@@ -158,7 +158,6 @@ plan_with_own_workers(GpuSortStatement statement, GpuSortDecisions *decisions, P
 	if (!gpusort_own_workers_settle(stmt))
 		return NULL;
 	stmt->parallelModeNeeded = false;
-	stmt->transientPlan |= statement.fills_pages; /* later the table is not new */
 	return stmt;
 }
 
