@@ -284,7 +284,7 @@ inserts_same("$like_t; INSERT INTO o SELECT * FROM t WHERE id < 0 ORDER BY n, id
 inserts_same("$like_t; INSERT INTO o SELECT * FROM t WHERE id > (SELECT max(i) FROM generate_series(1, 100) i)
 	ORDER BY n, id; COMMIT", 'INSERT with an initPlan');
 inserts_same("$like_t; INSERT INTO o (id, i8) SELECT id, (SELECT max(i) FROM generate_series(1, t.g % 9 + 1) i) FROM t
-	ORDER BY n, id; COMMIT", 'INSERT with a subquery for each row');
+	ORDER BY n, id; COMMIT", 'INSERT with a subquery for each row', small => 1);
 inserts_same("SET max_parallel_workers = 0; $like_t; INSERT INTO o $by_n; COMMIT", 'INSERT without workers', small => 1);
 inserts_same("$like_t; CREATE VIEW ov AS SELECT * FROM o; INSERT INTO ov $by_n; DROP VIEW ov; COMMIT", 'INSERT into a view',
 	small => 1);
