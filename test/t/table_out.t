@@ -362,9 +362,13 @@ for my $case ([ "CREATE TEMP TABLE o AS SELECT id, i8, $window", 'without a TOAS
 	for my $setting ('off', 'on')
 	{
 		my $before = formed();
-		$has{$setting} = says($setting, "$query;
-			SELECT count(*), md5(string_agg(o::text, ' ' ORDER BY ctid)) FROM o;
-			UPDATE o SET id = id; SELECT count(*), sum(id) FROM o");
+		for (1 .. 20)
+		{
+			$has{$setting} = says($setting, "$query;
+				SELECT count(*), md5(string_agg(o::text, ' ' ORDER BY ctid)) FROM o;
+				UPDATE o SET id = id; SELECT count(*), sum(id) FROM o");
+			last if $setting eq 'off' || $what !~ /without/ || formed() > $before;
+		}
 		next if $setting eq 'off';
 		my $rows = formed() - $before;
 		$what =~ /without/ ? cmp_ok($rows, '>', 0, "temporary, $what: by pages")
@@ -412,7 +416,7 @@ for my $case ([ 'cancel', q{SELECT pg_cancel_backend(%d)} ],
 	my ($what, $sql) = @$case;
 	my $maker = $node->session;
 
-	$maker->run("SET gpusort.min_rows = 0; $like_t; INSERT INTO o VALUES (0); SAVEPOINT a");
+	$maker->run("SET gpusort.min_rows = 0; DROP TABLE IF EXISTS o; $like_t; INSERT INTO o VALUES (0); SAVEPOINT a");
 	$maker->send('INSERT INTO o (id, i8, v) SELECT id, CASE WHEN id > 20000 THEN slow_sum(id) END, v FROM t ORDER BY g, id');
 	ok($node->poll_query_until('postgres', $has_worker), "INSERT, $what: it runs");
 	sleep 1;
