@@ -144,10 +144,12 @@
 #if PG_VERSION_NUM < 160000
 #define RELATION_LOCATOR(relation)    ((relation)->rd_node)
 #define FIRST_LOCATOR_SUBID(relation) ((relation)->rd_firstRelfilenodeSubid)
+#define NEW_LOCATOR_SUBID(relation)   ((relation)->rd_newRelfilenodeSubid)
 #define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->t_counts.t_numscans)
 #else
 #define RELATION_LOCATOR(relation)    ((relation)->rd_locator)
 #define FIRST_LOCATOR_SUBID(relation) ((relation)->rd_firstRelfilelocatorSubid)
+#define NEW_LOCATOR_SUBID(relation)   ((relation)->rd_newRelfilelocatorSubid)
 #define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->counts.numscans)
 #endif
 
@@ -244,6 +246,9 @@
 #define EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
 #define EXECUTOR_RUN_ARGUMENTS  query, direction, count, execute_once
 
+/* Whether a table has columns that are computed of others, as its TupleConstr says */
+#define HAS_GENERATED(constr) ((constr)->has_generated_stored)
+
 /* Whether a clause sorts by a "greater than" operator; from 18 on it says so. */
 #define SET_REVERSE_SORT(clause) ((void) 0)
 
@@ -292,6 +297,7 @@ typedef int16 CompareType;
 #else
 #define EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count
 #define EXECUTOR_RUN_ARGUMENTS  query, direction, count
+#define HAS_GENERATED(constr)   ((constr)->has_generated_stored || (constr)->has_generated_virtual)
 #define WITHOUT_GROUPING_NULLS(root, expr)                                                         \
 	((root)->group_rtindex > 0                                                                     \
 		 ? remove_nulling_relids((Node *) (expr), bms_make_singleton((root)->group_rtindex), NULL) \

@@ -98,7 +98,7 @@ void
 gpusort_copy_write_ranges(GpuSortCopy *copy, int process)
 {
 	GpuSortClaims *claims = &copy->shared->claims;
-	GpuSortHeapPages *pages = gpusort_heap_pages_open(&copy->shared->into, &claims->stop);
+	GpuSortHeapPages *pages = gpusort_heap_pages_open(&copy->shared->into, &claims->stop, NULL);
 	GpuSortFailure failure = {0};
 	int range;
 

@@ -24,9 +24,10 @@
  * range's turn: a tuplestore, which spills beyond work_mem.  So with few workers it is one of
  * them, and yet never keeps them waiting for longer than these rows take.
  *
- * A statement that is fetched from in parts has no workers.  Where all ranges are the leader's the node starts some
- * itself (gather.h), and ends them before it emits the first row: it keeps what it needs of the shared memory, and
- * where that cannot be, because rows are long or come through Gather, it stores all rows before that.
+ * A statement that is fetched from in parts has no workers, nor has an INSERT.  Where all ranges are the leader's, and
+ * below a ModifyTable, the node starts some itself (gather.h), and ends them before it emits the first row: it keeps
+ * what it needs of the shared memory, and where that cannot be, because not all ranges are the leader's, or rows are
+ * long or come through Gather, it stores all rows before that.
  *
  * Where the service takes no part, or has lost the rows before one was emitted, the rows
  * come through Gather, from the leader alone (stage GATHER).
@@ -38,7 +39,8 @@
  * are rows as ever, which have to be formed yet.
  *
  * Where the rows are a new table's, all processes put them into pages, and when all have ended one slot stands for all
- * rows.
+ * rows.  Where an INSERT inserts them the node starts workers itself, as PostgreSQL runs it without, counts the rows
+ * for ModifyTable, and emits none.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,6 +56,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "node.h"
+#include "pgstat.h"
 #include "server/reasons.h"
 #include "server/wait_events.h"
 #include "settings.h"
@@ -121,6 +124,7 @@ typedef struct ExchangeState
 	TupleTableSlot *formed;     /* stands for formed_rows */
 	TupleTableSlot *stash_slot; /* of a stash of formed rows; else NULL */
 	GpuSortFormedRows formed_rows;
+	Relation inserted_into; /* the table that an INSERT has filled; NULL: rows are no INSERT's, or ModifyTable's */
 
 	int nprocesses;                 /* entries in figures */
 	GpuSortProcessFigures *figures; /* by process, of the last time */
@@ -220,9 +224,17 @@ begin_all(ExchangeState *state)
 	state->figures[state->owner].ranges = state->ranges;
 }
 
+/* Counts rows of an INSERT, which ModifyTable does not see. */
+static void
+count_inserted(ExchangeState *state, uint64 rows)
+{
+	state->css.ss.ps.state->es_processed += rows;
+	pgstat_count_heap_insert(state->inserted_into, rows);
+}
+
 /*
- * Lets all processes put the rows into a new table.  Shows what stands for all of them; NULL if there are none, or they
- * were lost.
+ * Lets all processes put the rows into a new table.  Shows what stands for all of them; NULL if there are none, they
+ * are an INSERT's, or they were lost.
  */
 static TupleTableSlot *
 fill_table(ExchangeState *state)
@@ -244,7 +256,12 @@ fill_table(ExchangeState *state)
 	if (rows == 0)
 		return NULL;
 	if (state->css.ss.ps.instrument != NULL)
-		InstrUpdateTupleCount(state->css.ss.ps.instrument, (double) rows - 1);
+		InstrUpdateTupleCount(state->css.ss.ps.instrument, (double) rows - (state->inserted_into == NULL ? 1 : 0));
+	if (state->inserted_into != NULL)
+	{
+		count_inserted(state, rows);
+		return NULL;
+	}
 	state->formed_rows = (GpuSortFormedRows){.rows = rows};
 	return state->formed;
 }
@@ -649,16 +666,19 @@ find_row(ExchangeState *state)
 
 /*
  * Returns true if the node may start workers itself: it is all of a statement that PostgreSQL runs without, as other
- * nodes' would stay, and the leader gives its rows out.
+ * nodes' would stay, and the leader gives its rows out, or an INSERT takes them (plan/finish/own_workers.h).
  */
 static bool
 may_start_workers(const ExchangeState *state)
 {
 	const PlanState *ps = &state->css.ss.ps;
+	const Plan *top = ps->state->es_plannedstmt->planTree;
 
+	if (IsA(top, ModifyTable) && outerPlan(top) == ps->plan)
+		return gpusort_parallel_cursors;
 	return gpusort_parallel_cursors && state->output->only_formed && state->former == NULL &&
 		state->output->into == NULL && ps->state->es_subplanstates == NIL &&
-		ps->state->es_plannedstmt->planTree == ps->plan;
+		top == ps->plan;
 }
 
 /* Reads all rows, of which the first is there. */
@@ -897,14 +917,18 @@ gpusort_exchange_form_rows(PlanState *ps, const GpuSortFormat *format, GpuSortFo
 	state->stash_slot = ExecInitExtraTupleSlot(ps->state, formed_desc(), &TTSOpsMinimalTuple);
 }
 
-/* Lets the processes put all rows into a new table.  Call it before the node emits a row. */
+/*
+ * Lets the processes put all rows into a new table: inserted_into, if a ModifyTable above would insert them; else NULL.
+ * Call it before the node emits a row.
+ */
 void
-gpusort_exchange_fill_table(PlanState *ps, const GpuSortNewTable *table)
+gpusort_exchange_fill_table(PlanState *ps, const GpuSortNewTable *table, Relation inserted_into)
 {
 	ExchangeState *state = (ExchangeState *) ps;
 
 	Assert(state->stage == STAGE_BEGIN && state->former == NULL);
 	state->output->into = table;
+	state->inserted_into = inserted_into;
 	stand_for_rows(state);
 }
 

@@ -17,8 +17,8 @@
  *
  *	  - to the node above in the same process, in a partial plan.  As in any partial plan, each row comes from one
  *		process, and there is no order over all.
- *	  - where a new table is all that rows go to, into pages of it (pages/heap_pages.h), which every process writes.
- *		Ranges are the leader's as they are any worker's then.
+ *	  - where a table that nobody else sees is all that rows go to, into pages of it (pages/heap_pages.h), which every
+ *		process writes.  Ranges are the leader's as they are any worker's then.
  *	  - else in a worker to its row queue, which GpuSortExchange reads: rows, or the bytes that they leave the server
  *		as, where the leader has said so (rows_out.c).  It claims and reads the leader's ranges itself, without a
  *		queue (exchange.c).
@@ -324,7 +324,8 @@ gpusort_output_put_into_table(GpuSortOutputState *state)
 {
 	GpuSortOutputShared *shared = state->shared;
 	GpuSortProcessFigures *own = &shared->figures[own_process()];
-	GpuSortHeapPages *pages = gpusort_heap_pages_open(gpusort_output_into(shared), &shared->claims.stop);
+	GpuSortHeapPages *pages =
+		gpusort_heap_pages_open(gpusort_output_into(shared), &shared->claims.stop, state->css.ss.ps.state);
 	NodeInstrumentation *instrument = state->css.ss.ps.instrument;
 	bool more = ask_next(state);
 	uint64 count;

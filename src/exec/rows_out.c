@@ -9,7 +9,7 @@
  * file stands before PostgreSQL's: it sends the bytes of rows that were formed as they are, and leaves other rows to
  * PostgreSQL's.  What starts up and shuts down is PostgreSQL's receiver in any case.
  *
- * If they go to a new table, table_out.c has a receiver for that.
+ * If they go to a new table, table_out.c has a receiver for that, and for an INSERT a way without.
  *
  * Otherwise, and where anything is not known, such as another module's receiver or a type whose output is not parallel
  * safe, rows come as rows.
@@ -213,12 +213,27 @@ find_receivers(void)
 	copy->rDestroy(copy);
 }
 
-/* Returns true if a query reads all rows of a GpuSortExchange at once, as it emits them. */
+/* Returns true if a query is run to its end at once. */
 static bool
-reads_exchange(const QueryDesc *query, ScanDirection direction, uint64 count)
+runs_at_once(const QueryDesc *query, ScanDirection direction, uint64 count)
+{
+	return ScanDirectionIsForward(direction) && count == 0 && !query->already_executed;
+}
+
+/* Returns true if a query reads all rows of a GpuSortExchange, as it emits them. */
+static bool
+reads_exchange(const QueryDesc *query)
 {
 	return query->operation == CMD_SELECT && gpusort_is_exchange(query->planstate) &&
-		query->estate->es_junkFilter == NULL && ScanDirectionIsForward(direction) && count == 0 && !query->already_executed;
+		query->estate->es_junkFilter == NULL;
+}
+
+/* Returns true if a query inserts these. */
+static bool
+inserts_exchange(const QueryDesc *query)
+{
+	return query->operation == CMD_INSERT && IsA(query->planstate, ModifyTableState) &&
+		gpusort_is_exchange(outerPlanState(query->planstate));
 }
 
 /*
@@ -359,9 +374,17 @@ begin(QueryDesc *query, ScanDirection direction, uint64 count)
 	const char *why_not;
 	DestReceiver *out;
 
-	if (!reads_exchange(query, direction, count) || !gpusort_parallel_output)
+	const bool inserts = inserts_exchange(query);
+
+	if ((!inserts && !reads_exchange(query)) || !runs_at_once(query, direction, count) || !gpusort_parallel_output)
 		return NULL;
 	caller = MemoryContextSwitchTo(query->estate->es_query_cxt);
+	if (inserts)
+	{
+		gpusort_table_out_insert(query);
+		MemoryContextSwitchTo(caller);
+		return NULL;
+	}
 	out = gpusort_table_out_create(query);
 	format = out == NULL ? find_format(query, &file, &why_not) : NULL;
 	if (format != NULL)

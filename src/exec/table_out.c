@@ -9,6 +9,9 @@
  * pages (gpusort_exchange_fill_table), and is given one slot that stands for all of them.  Where that cannot be, rows
  * come as rows, and are PostgreSQL's receiver's: all of them, since it makes the same file longer.
  *
+ * An INSERT has no receiver: where ModifyTable would insert the rows of a GpuSortExchange into a table that nobody else
+ * sees (facts/new_table.h), the node puts them behind the table's pages, and ModifyTable gets none.
+ *
  * What PostgreSQL's receivers know is theirs alone, so it is declared here again, and not believed without looking: the
  * methods must be PostgreSQL's own, a receiver made for the purpose must have what it was given where it is
  * expected, and the table's identity must stand there twice.
@@ -27,9 +30,12 @@
 #include "commands/matview.h"
 #include "exec/exchange.h"
 #include "exec/receiver.h"
+#include "executor/executor.h"
+#include "facts/new_table.h"
 #include "pgstat.h"
 #include "settings.h"
 #include "storage/bufmgr.h"
+#include "storage/predicate.h"
 #include "utils/rel.h"
 
 /* The receiver of CREATE TABLE AS, as in commands/createas.c. */
@@ -144,9 +150,22 @@ has_rows_like(Relation table, TupleDesc desc)
 }
 
 /*
- * Describes the table of such a receiver, which has been started up for rows like desc.  Returns why its pages cannot
- * be written, or NULL.  Assigns the transaction's id.
+ * Describes a table that takes rows of this transaction.  Returns why its pages cannot be written, or NULL.  Assigns the
+ * transaction's id.
  */
+static const char *
+describe(Relation relation, GpuSortNewTable *table)
+{
+	table->xid = GetCurrentTransactionId();
+	/* what a table is rewritten to is not decoded */
+	if (RelationIsLogicallyLogged(relation) && !OidIsValid(relation->rd_rel->relrewrite))
+		return "logical decoding may read the table's changes";
+	table->table = RelationGetRelid(relation);
+	table->pages = RelationGetNumberOfBlocks(relation);
+	return NULL;
+}
+
+/* The same for the table of such a receiver, which has been started up for rows like desc. */
 static const char *
 describe_table(const DestReceiver *receiver, TupleDesc desc, GpuSortNewTable *table)
 {
@@ -154,29 +173,29 @@ describe_table(const DestReceiver *receiver, TupleDesc desc, GpuSortNewTable *ta
 	const int options =
 		is_into ? ((const IntoReceiver *) receiver)->options : ((const TransientReceiver *) receiver)->options;
 	Relation relation = receiver_table(receiver);
+	const char *why_not = relation != NULL ? gpusort_why_no_pages(relation) : "the receiver has no table";
 
-	if (relation == NULL)
-		return "the receiver has no table";
-	if (relation->rd_tableam != GetHeapamTableAmRoutine())
-		return "the table's access method is not heap";
+	if (why_not != NULL)
+		return why_not;
 	if (relation->rd_rel->relkind != RELKIND_RELATION && relation->rd_rel->relkind != RELKIND_MATVIEW)
 		return "it is not a table";
 	if (!has_rows_like(relation, desc))
 		return "the table has other columns";
 	if ((options & ~(TABLE_INSERT_SKIP_FSM | TABLE_INSERT_FROZEN)) != 0)
 		return "rows are inserted with options that are not supported";
-	if (RelationUsesLocalBuffers(relation) && OidIsValid(relation->rd_rel->reltoastrelid))
-		return "the table is temporary, and its values may be toasted";
 	if (RelationGetNumberOfBlocks(relation) != 0)
 		return "the table is not empty";
-	table->xid = GetCurrentTransactionId();
-	/* what a table is rewritten to is not decoded */
-	if (RelationIsLogicallyLogged(relation) && !OidIsValid(relation->rd_rel->relrewrite))
-		return "logical decoding may read the table's changes";
-	table->table = RelationGetRelid(relation);
 	table->cid = is_into ? ((const IntoReceiver *) receiver)->cid : ((const TransientReceiver *) receiver)->cid;
 	table->options = options;
-	return NULL;
+	return describe(relation, table);
+}
+
+/* Tells, if it is logged, why one process writes a table. */
+static void
+log_alone(const char *why_not)
+{
+	if (gpusort_log_decisions)
+		ereport(LOG, (errmsg("gpusort: only one process writes the new table: %s", why_not)));
 }
 
 static void
@@ -188,9 +207,9 @@ start_up(DestReceiver *self, int operation, TupleDesc desc)
 	out->base.receiver->rStartup(out->base.receiver, operation, desc);
 	why_not = describe_table(out->base.receiver, desc, &out->table);
 	if (why_not == NULL)
-		gpusort_exchange_fill_table(out->base.exchange, &out->table);
-	else if (gpusort_log_decisions)
-		ereport(LOG, (errmsg("gpusort: only one process writes the new table: %s", why_not)));
+		gpusort_exchange_fill_table(out->base.exchange, &out->table, NULL);
+	else
+		log_alone(why_not);
 }
 
 static bool
@@ -217,4 +236,45 @@ gpusort_table_out_create(QueryDesc *query)
 	out = gpusort_receiver_create(query, sizeof(TableOut), receive);
 	out->base.pub.rStartup = start_up;
 	return &out->base.pub;
+}
+
+/* Describes the table of an INSERT of rows like desc.  Returns why its pages cannot be written, or NULL. */
+static const char *
+describe_inserted(const ResultRelInfo *result, const EState *estate, TupleDesc desc, GpuSortNewTable *table)
+{
+	Relation relation = result->ri_RelationDesc;
+	const char *why_not = gpusort_why_not_inserted_by_pages(relation);
+
+	if (why_not != NULL)
+		return why_not;
+	if (!has_rows_like(relation, desc))
+		return "the table has other columns";
+	if (RelationGetDescr(relation)->constr != NULL && RelationGetDescr(relation)->constr->has_not_null)
+		table->checked = result->ri_RangeTableIndex;
+	table->cid = estate->es_output_cid;
+	return describe(relation, table);
+}
+
+/*
+ * Lets all processes put into pages what an INSERT inserts, which reads all rows of a GpuSortExchange, where that may
+ * be.  It may be if the plan was made for it (plan/insert_select.h).  What has changed the table since then has PostgreSQL
+ * make a kept plan anew; it is looked at again all the same, and if it is not as it was rows come as rows.
+ */
+void
+gpusort_table_out_insert(QueryDesc *query)
+{
+	const ModifyTableState *modify = castNode(ModifyTableState, query->planstate);
+	PlanState *exchange = outerPlanState(modify);
+	Relation relation = modify->resultRelInfo->ri_RelationDesc;
+	GpuSortNewTable *table = palloc0(sizeof(GpuSortNewTable));
+	const char *why_not =
+		describe_inserted(modify->resultRelInfo, query->estate, ExecGetResultType(exchange), table);
+
+	if (why_not != NULL)
+	{
+		log_alone(why_not);
+		return;
+	}
+	CheckForSerializableConflictIn(relation, NULL, InvalidBlockNumber);
+	gpusort_exchange_fill_table(exchange, table, relation);
 }

@@ -13,5 +13,6 @@
 #include "executor/execdesc.h"
 
 extern DestReceiver *gpusort_table_out_create(QueryDesc *query);
+extern void gpusort_table_out_insert(QueryDesc *query);
 
 #endif /* GPUSORT_TABLE_OUT_H */

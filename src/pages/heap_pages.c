@@ -5,8 +5,10 @@
  *
  * Each process puts the rows of its ranges into whole pages, as heap_insert would fill them one after another, with the
  * transaction's id and the command's number; range_pages.c finds the pages' places, in the order of ranges, and writes
- * them.  A range ends on a page that is not full.  Nobody else may see the table, nor insert into it: its pages never
- * were in buffers.
+ * them, behind those that the table has.  A range ends on a page that is not full.  Nobody else may see the table, nor
+ * insert into it, nor may the query read it: what is written never was in buffers.
+ *
+ * NULLs in NOT NULL columns are an error, PostgreSQL's own, if that is wanted.
  *
  * A table that is rewritten takes whole tuples, which keep their transactions.
  *
@@ -33,6 +35,7 @@
 #include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/table.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/bufpage.h"
 #include "utils/memutils.h"
@@ -55,6 +58,8 @@ struct GpuSortHeapPages
 	GpuSortNewTableShared *shared;
 	const volatile bool *stop;
 	Relation table;
+	ResultRelInfo *checked; /* NULL: rows are not checked */
+	EState *estate;
 	GpuSortRangePages *pages;
 	MemoryContext row_context;
 	Size reserve;    /* bytes of a page to be left free */
@@ -71,7 +76,7 @@ gpusort_new_table_init(GpuSortNewTableShared *shared, const GpuSortNewTable *tab
 {
 	shared->table = *table;
 	shared->toasted = false;
-	gpusort_range_places_init(&shared->places, 0);
+	gpusort_range_places_init(&shared->places, table->pages);
 }
 
 /* Returns true if anything may have been written, when all processes have ended. */
@@ -98,9 +103,9 @@ complete_pages(Page *pages, int count, BlockNumber first, bool last)
 	}
 }
 
-/* Begins, in a process, to fill the table, until stop. */
+/* Begins, in a process, to fill the table, until stop; estate: of the query whose rows are checked, or NULL. */
 GpuSortHeapPages *
-gpusort_heap_pages_open(GpuSortNewTableShared *shared, const volatile bool *stop)
+gpusort_heap_pages_open(GpuSortNewTableShared *shared, const volatile bool *stop, EState *estate)
 {
 	const Size memory = shared->table.memory > 0 ? shared->table.memory : (Size) work_mem * 1024;
 	const Size bytes = Min(Max(memory, BYTES_IN_MEMORY_MIN), BYTES_IN_MEMORY_MAX);
@@ -111,6 +116,12 @@ gpusort_heap_pages_open(GpuSortNewTableShared *shared, const volatile bool *stop
 	own->table = table_open(shared->table.table, RowExclusiveLock);
 	if (OidIsValid(shared->table.toast_ids))
 		own->table->rd_toastoid = shared->table.toast_ids; /* which no worker learns from the leader's entry */
+	if (shared->table.checked > 0)
+	{
+		own->checked = makeNode(ResultRelInfo);
+		InitResultRelInfo(own->checked, own->table, shared->table.checked, NULL, 0);
+		own->estate = estate;
+	}
 	own->pages = gpusort_range_pages_create(own->table, &shared->places, bytes / BLCKSZ, stop, complete_pages);
 	own->row_context = AllocSetContextCreate(CurrentMemoryContext, "GpuSort row of a new table", ALLOCSET_DEFAULT_SIZES);
 	own->reserve = RelationGetTargetPageFreeSpace(own->table, HEAP_DEFAULT_FILLFACTOR);
@@ -361,6 +372,8 @@ gpusort_heap_pages_put(GpuSortHeapPages *own, TupleTableSlot *slot)
 {
 	const MinimalTuple tuple = minimal_tuple(slot);
 
+	if (own->checked != NULL && (tuple == NULL || (tuple->t_infomask & HEAP_HASNULL) != 0))
+		ExecConstraints(own->checked, slot, own->estate);
 	if (unlikely(tuple != NULL ? !put_minimal(own, tuple) : !put_values(own, slot)))
 		put_long(own, slot);
 }

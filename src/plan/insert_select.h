@@ -11,7 +11,9 @@
 #include "compat.h"
 
 #include "nodes/pathnodes.h"
+#include "plan/statement.h"
 
+extern bool gpusort_insert_fills_pages(const Query *query, const GpuSortStatement *statement);
 extern void gpusort_insert_select_end(const PlannerInfo *root);
 extern void gpusort_insert_select_init(void);
 

@@ -138,18 +138,18 @@ may_be_given_workers(const Query *parse, const GpuSortStatement *statement, int 
 /*
  * Returns a plan of a statement whose GpuSorts start workers, which PostgreSQL runs without parallel mode; NULL if it
  * would be another one than that.  PostgreSQL's own choice has been made before: it is for who wants first rows soon
- * and has no sort.
+ * and has no sort.  Who plans an INSERT by pages says fills_pages.
  */
 static PlannedStmt *
 plan_with_own_workers(GpuSortStatement statement, GpuSortDecisions *decisions, PLANNER_PARAMETERS)
 {
 	Query *inserted = gpusort_inserted_select(parse);
-	const char hazard = max_parallel_hazard(inserted != NULL ? inserted : parse);
+	const char hazard = max_parallel_hazard(inserted != NULL && !statement.fills_pages ? inserted : parse);
 	PlannedStmt *stmt;
 
 	if (hazard == PROPARALLEL_UNSAFE)
 		return NULL;
-	statement.one_reader = true;
+	statement.one_reader = !statement.fills_pages;
 	if (inserted != NULL)
 		statement.select_hazard = hazard;
 	else
@@ -159,6 +159,31 @@ plan_with_own_workers(GpuSortStatement statement, GpuSortDecisions *decisions, P
 		return NULL;
 	stmt->parallelModeNeeded = false;
 	return stmt;
+}
+
+/*
+ * Plans a statement again whose GpuSorts could do with workers that PostgreSQL does not give it, with these; by pages
+ * where rows are inserted so.  Returns NULL if it must not have them.
+ */
+static PlannedStmt *
+plan_again(GpuSortStatement statement, GpuSortDecisions *decisions, PLANNER_PARAMETERS)
+{
+	const GpuSortDecisions none = *decisions;
+	Query *query = parse;
+	PlannedStmt *stmt;
+
+	statement.fills_pages = gpusort_insert_fills_pages(parse, &statement);
+	if (statement.fills_pages)
+	{
+		parse = copyObject(query);
+		stmt = plan_with_own_workers(statement, decisions, PLANNER_ARGUMENTS);
+		if (stmt != NULL)
+			return stmt;
+		*decisions = none;
+		statement.fills_pages = false;
+	}
+	parse = query;
+	return plan_with_own_workers(statement, decisions, PLANNER_ARGUMENTS);
 }
 
 /* Plans a statement, twice if GpuSorts of its plan could do with workers that PostgreSQL does not give it. */
@@ -180,7 +205,7 @@ plan_statement(PLANNER_PARAMETERS)
 			PlannedStmt *other;
 
 			parse = again;
-			other = plan_with_own_workers(statement, &others, PLANNER_ARGUMENTS);
+			other = plan_again(statement, &others, PLANNER_ARGUMENTS);
 			if (other != NULL)
 			{
 				stmt = other;

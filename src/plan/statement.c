@@ -90,7 +90,14 @@ gpusort_statement_why_alone(void)
 bool
 gpusort_statement_shares_output(void)
 {
-	return gpusort_parallel_output && !current.one_reader;
+	return gpusort_parallel_output && !current.one_reader && !current.fills_pages;
+}
+
+/* Returns true if the statement is an INSERT whose rows all processes may put into pages of a table. */
+bool
+gpusort_statement_fills_pages(void)
+{
+	return current.fills_pages;
 }
 
 /* Returns the hazard of the SELECT that an INSERT is planned with for several processes; 0: it is not. */

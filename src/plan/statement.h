@@ -19,7 +19,8 @@ typedef struct GpuSortStatement
 
 	bool starts_workers; /* its GpuSorts may start workers, though the statement runs without (own_workers.h) */
 	bool one_reader;     /* it is planned with such workers, so one process returns its rows */
-	char select_hazard;  /* for an INSERT that is planned so, max_parallel_hazard of its SELECT; otherwise 0 */
+	bool fills_pages;    /* it is planned with such workers, and all processes put its rows into pages of a table */
+	char select_hazard;  /* for an INSERT that is planned so, max_parallel_hazard of what workers may do of it; otherwise 0 */
 } GpuSortStatement;
 
 extern GpuSortStatement gpusort_statement_of(const Query *query, int cursor_options);
@@ -28,6 +29,7 @@ extern GpuSortStatement gpusort_statement_begin(const GpuSortStatement *statemen
 extern void gpusort_statement_end(const GpuSortStatement *before);
 extern const char *gpusort_statement_why_alone(void);
 extern bool gpusort_statement_shares_output(void);
+extern bool gpusort_statement_fills_pages(void);
 extern char gpusort_statement_select_hazard(void);
 
 #endif /* GPUSORT_STATEMENT_H */

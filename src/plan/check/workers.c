@@ -25,6 +25,7 @@ typedef struct WorkerPlace
 	const Plan *plan;
 	const Plan *gather;   /* the one above; NULL: none */
 	Bitmapset *sent;      /* parameters that initPlans above set, and which can be sent so */
+	int recheck_param;    /* of a ModifyTable above, which rechecks alone set; -1: none */
 	bool whole;           /* one of them has all rows of it: below GpuSortOutput, or a side of a Parallel Append */
 	bool in_subquery;     /* in the plan of an expression, which runs in one process */
 	Bitmapset **subplans; /* that were looked at as workers' */
@@ -122,6 +123,8 @@ check_gather(const WorkerPlace *place, const Bitmapset *sent, int rescan_param)
 
 	if (rescan_param >= 0)
 		others = bms_del_member(others, rescan_param);
+	if (place->recheck_param >= 0)
+		others = bms_del_member(others, place->recheck_param);
 	if (!bms_is_empty(others))
 		gpusort_refuse_plan(plan, "does not send parameter %d, which its workers read", bms_next_member(others, -1));
 	others = bms_difference(sent, place->sent);
@@ -163,6 +166,8 @@ check_plan(Plan **link, void *arg)
 	}
 	if (place.gather != NULL)
 		check_worker(&place);
+	if (IsA(place.plan, ModifyTable))
+		place.recheck_param = ((const ModifyTable *) place.plan)->epqParam;
 	if (place.plan->parallel_aware && (place.gather == NULL || place.in_subquery))
 		gpusort_refuse_plan(place.plan, "is parallel-aware, and in no Gather");
 	if (IsA(place.plan, Gather))
@@ -180,7 +185,7 @@ void
 gpusort_check_workers(PlannedStmt *stmt)
 {
 	Bitmapset *subplans = NULL;
-	WorkerPlace place = {.stmt = stmt, .subplans = &subplans};
+	WorkerPlace place = {.stmt = stmt, .recheck_param = -1, .subplans = &subplans};
 
 	gpusort_plan_each_of_statement(stmt, check_plan, &place);
 }

@@ -177,6 +177,6 @@ gpusort_finish(PlannedStmt *stmt, const GpuSortStatement *statement, GpuSortDeci
 	gpusort_plan_each_of_statement(stmt, add_initplan_params, &finish.safety);
 	gpusort_plan_each_of_statement(stmt, visit_top, &place);
 	/* What is planned for it is asked by who has planned it. */
-	if (statement->starts_workers && !statement->one_reader && stmt->parallelModeNeeded)
+	if (statement->starts_workers && !statement->one_reader && !statement->fills_pages && stmt->parallelModeNeeded)
 		(void) gpusort_own_workers_settle(stmt);
 }

@@ -14,6 +14,9 @@
  *	      GpuSortIngest		and it is off again before that row is given out
  *	        partial plan
  *
+ * So does a GpuSortExchange whose rows an INSERT inserts, and which has all processes put them into pages of the table,
+ * or if that cannot be stores them.
+ *
  * No other Gather of the statement may start workers then, for they would stay.  So that is legal only where each
  * Gather is such a one.  Nor may the GpuSort read its input again, which has been shut down with the workers: it must
  * be executed once, so it is not below a nested loop's inner side, a recursion or another extension's node, nor in the
@@ -98,6 +101,14 @@ find_in(PlannedStmt *stmt)
 	return found;
 }
 
+/* Returns true if a plan inserts the rows of a GpuSortExchange as they come. */
+static bool
+inserts_exchange(const Plan *plan)
+{
+	return IsA(plan, ModifyTable) && outerPlan(plan) != NULL &&
+		gpusort_plan_is(outerPlan(plan), &gpusort_exchange_scan_methods);
+}
+
 /* Tells the GpuSorts of a statement that they may start workers, if that is so; false: it is not, or there are none. */
 bool
 gpusort_own_workers_settle(PlannedStmt *stmt)
@@ -105,6 +116,8 @@ gpusort_own_workers_settle(PlannedStmt *stmt)
 	const GatherSearch found = find_in(stmt);
 	ListCell *cell;
 
+	if (found.gathers == 1 && inserts_exchange(stmt->planTree))
+		return true;
 	if (found.gathers != list_length(found.sorts))
 		return false;
 	foreach(cell, found.sorts)

@@ -978,6 +978,8 @@ path_time(const Estimate *estimate, const Path *path)
 static bool
 gives_rows_out(const PlannerInfo *root)
 {
+	if (gpusort_statement_fills_pages())
+		return root->parent_root == NULL;
 	return root->parent_root == NULL && root->parse->commandType == CMD_SELECT &&
 		(ActivePortal == NULL || ActivePortal->strategy != PORTAL_ONE_SELECT);
 }
@@ -1000,10 +1002,14 @@ sorts_again(const Path *path)
 
 /*
  * Notes in the GpuSorts of a path what above them runs by ranges, if so many of the path's rows are wanted (-1: all).
+ * Where all processes put rows into a table they do what is below the ModifyTable.
  */
 void
 gpusort_path_note_ranges(PlannerInfo *root, const Path *path, double first)
 {
+	const Path *rows = gpusort_statement_fills_pages() && IsA(path, ModifyTablePath)
+		? ((const ModifyTablePath *) path)->subpath
+		: path;
 	const Estimate estimate = {
 		.root = root,
 		.guess = &gpusort_with_limits,
@@ -1011,11 +1017,11 @@ gpusort_path_note_ranges(PlannerInfo *root, const Path *path, double first)
 		.limited = first >= 0,
 		.note = true,
 	};
-	GpuSortParts time = path_time(&estimate, path);
+	GpuSortParts time = path_time(&estimate, rows);
 
 	(void) gpusort_parts_total(&time);
-	if (first < 0 && time.top == path && gives_rows_out(root) && !sorts_again(path))
-		gpusort_parts_note_formed(&time, gpusort_output_time(path->pathtarget, time.rows));
+	if (first < 0 && time.top == rows && gives_rows_out(root) && !sorts_again(rows))
+		gpusort_parts_note_formed(&time, gpusort_output_time(rows->pathtarget, time.rows));
 }
 
 /* Returns what a path takes, in ns, if so many of its rows are wanted (-1: all), and numbers of rows are as guessed. */
