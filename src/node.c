@@ -94,7 +94,7 @@ gpusort_plan_pack(const Sort *sort)
 	for (int i = 0; i < SCALAR_Count; i++)
 		scalars = lappend_int(scalars, values[i]);
 	lists = lappend(lappend(lists, scalars), list_make1_oid(InvalidOid));
-	lists = lappend(lappend(lists, makeString("")), NIL);
+	lists = lappend(lappend(lappend(lists, makeString("")), NIL), NIL);
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
