@@ -66,6 +66,7 @@ typedef struct TopRow
 
 struct GpuSortTopRows
 {
+	GpuSortThreshold threshold; /* must be first field: what the source is told */
 	GpuSortRows *rows_of;
 	const GpuSortColumn *columns;
 	int ncolumns;
@@ -87,7 +88,6 @@ struct GpuSortTopRows
 	uint64 most;   /* when there are so many, those that are not wanted are dropped */
 	bool has_last; /* rows behind last are not wanted, nor those that equal it, but for ties */
 	TopRow last;   /* one of rows */
-	GpuSortThreshold threshold;
 	Size bytes;    /* of rows */
 	uint64 seen;   /* rows of the source, but those that it left out */
 	uint64 copied; /* of these */
@@ -131,31 +131,6 @@ gpusort_top_rows_create(GpuSortRows *rows, const GpuSortColumn *columns, int nco
 		Assert(top->keys->words <= KEY_WORDS);
 	}
 	return top;
-}
-
-/* Begins a sort of which so many rows are wanted, and those that equal the last of them. */
-void
-gpusort_top_rows_begin(GpuSortTopRows *top, uint64 wanted, bool with_ties, MemoryContext context)
-{
-	top->context = context;
-	top->wanted = wanted;
-	top->with_ties = with_ties;
-	top->rows = NULL;
-	top->count = top->capacity = 0;
-	top->most = wanted;
-	top->has_last = false;
-	top->libc = NULL;
-	if (top->columns[0].encoding == GPUSORT_ENCODE_LIBC_TEXT &&
-		!gpusort_shared_distrusts(CollationRelationId, linitial_oid(top->columns[0].libc_collations)))
-		top->libc = &top->columns[0];
-	top->threshold = (GpuSortThreshold){
-		.equal_wanted = with_ties || top->ncolumns > 1,
-		.descending = top->columns[0].descending,
-		.nulls_first = top->columns[0].nulls_first};
-	top->bytes = 0;
-	top->seen = top->copied = top->left_out = 0;
-	top->dropped_by_table = 0;
-	gpusort_top_rows_rewind(top);
 }
 
 /* Compares the beginnings of strings under a collation of the C library; 0 where they do not decide. */
@@ -340,8 +315,7 @@ select_first(GpuSortTopRows *top)
 	top->count = kept;
 	top->most = kept + Max(kept, ROWS_MORE);
 
-	/* The source is told, of types that it knows. */
-	top->threshold.known = top->columns[0].fixed_bits > 0;
+	top->threshold.known = true;
 	top->threshold.value = top->last.value;
 	top->threshold.isnull = top->last.isnull;
 }
@@ -422,6 +396,58 @@ drop_unwanted(GpuSortTopRows *top)
 	select_first(top);
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(top->scratch);
+}
+
+/* The threshold's is_behind, where the first column has keys. */
+static bool
+is_behind_by_key(GpuSortThreshold *threshold, Datum value, bool isnull)
+{
+	const GpuSortTopRows *top = (const GpuSortTopRows *) threshold;
+	const uint64 *last = top->last.key;
+	uint64 key[KEY_WORDS] = {0};
+
+	if (!threshold->by_value && !isnull && !gpusort_is_plain((struct varlena *) DatumGetPointer(value)))
+		return false;
+	(void) gpusort_keys_encode(top->keys, &value, &isnull, key);
+	return key[0] > last[0] || (key[0] == last[0] && key[1] > last[1]);
+}
+
+/* The threshold's is_behind, where the C library's tables tell. */
+static bool
+is_behind_by_table(GpuSortThreshold *threshold, Datum value, bool isnull)
+{
+	const TopRow new = {.value = value, .isnull = isnull};
+
+	if (unlikely(isnull))
+		return !threshold->isnull && !threshold->nulls_first;
+	return is_dropped_by_table((GpuSortTopRows *) threshold, &new);
+}
+
+/* Begins a sort of which so many rows are wanted, and those that equal the last of them. */
+void
+gpusort_top_rows_begin(GpuSortTopRows *top, uint64 wanted, bool with_ties, MemoryContext context)
+{
+	top->context = context;
+	top->wanted = wanted;
+	top->with_ties = with_ties;
+	top->rows = NULL;
+	top->count = top->capacity = 0;
+	top->most = wanted;
+	top->has_last = false;
+	top->libc = NULL;
+	if (top->columns[0].encoding == GPUSORT_ENCODE_LIBC_TEXT &&
+		!gpusort_shared_distrusts(CollationRelationId, linitial_oid(top->columns[0].libc_collations)))
+		top->libc = &top->columns[0];
+	top->threshold = (GpuSortThreshold){
+		.by_value = top->columns[0].fixed_bits > 0,
+		.is_behind = top->keys != NULL ? is_behind_by_key : top->libc != NULL ? is_behind_by_table : NULL,
+		.equal_wanted = with_ties || top->ncolumns > 1,
+		.descending = top->columns[0].descending,
+		.nulls_first = top->columns[0].nulls_first};
+	top->bytes = 0;
+	top->seen = top->copied = top->left_out = 0;
+	top->dropped_by_table = 0;
+	gpusort_top_rows_rewind(top);
 }
 
 /* Reads the input to its end; false if the rows that are to be kept do not fit work_mem, before the end. */
