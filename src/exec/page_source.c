@@ -15,7 +15,7 @@
  * a scan is begun: the first row is the node's, and pages follow once the scan is under way.
  *
  * Where only the first rows of a sort are wanted, and an index tells which blocks can have them, the scan is begun, and
- * led from one range of blocks to the next, by range_scan.c, which also drops rows that are not among these.
+ * led from one range of blocks to the next, by range_scan.c.
  *
  * A batch is a page's rows, or as many of them as there is room for values of.  The tuples, and the values, lie in the
  * page, which the scan keeps pinned until it goes to the next: nobody moves or removes them there.
@@ -214,7 +214,7 @@ gpusort_page_source_create(PlanState *child, bool whole, bool stored, const GpuS
 	pages->quals = gpusort_page_quals_create(scan, RelationGetDescr(pages->table));
 	make_threshold(pages, scan, columns[0].attno);
 	if (index != NULL)
-		pages->ranges = gpusort_range_scan_create(node, index, columns, ncolumns);
+		pages->ranges = gpusort_range_scan_create(node, index, columns);
 	if (scan->plan.qual != NIL && pages->ranges == NULL &&
 		pages->quals->columns->walk + (pages->computes ? 0 : pages->columns->walk) > MAX_WALK)
 		return NULL;
@@ -263,7 +263,7 @@ gpusort_page_source_is_under_way(const GpuSortPageSource *pages)
 
 /* Has the scan make the list of the next page that has a visible tuple, its first one; false if there is none. */
 static bool
-next_page(GpuSortPageSource *pages)
+next_page(GpuSortPageSource *pages, const GpuSortSource *source)
 {
 	const bool ranges = reads_ranges(pages);
 
@@ -272,7 +272,7 @@ next_page(GpuSortPageSource *pages)
 		if ((!ranges || !gpusort_range_scan_is_between(pages->ranges)) &&
 			table_scan_getnextslot(&heap_scan(pages)->rs_base, ForwardScanDirection, pages->node->ss.ss_ScanTupleSlot))
 			return true;
-		if (!ranges || !gpusort_range_scan_next(pages->ranges))
+		if (!ranges || !gpusort_range_scan_next(pages->ranges, source->threshold))
 			return false;
 	}
 }
@@ -282,7 +282,7 @@ next_page(GpuSortPageSource *pages)
  * many, 0 if there are no more.
  */
 static int
-take_lines(GpuSortPageSource *pages, OffsetNumber *lines, int limit)
+take_lines(GpuSortPageSource *pages, const GpuSortSource *source, OffsetNumber *lines, int limit)
 {
 	HeapScanDesc scan = heap_scan(pages);
 	int first = (int) scan->rs_cindex + 1;
@@ -291,7 +291,7 @@ take_lines(GpuSortPageSource *pages, OffsetNumber *lines, int limit)
 
 	if ((reads_ranges(pages) && gpusort_range_scan_is_between(pages->ranges)) || first >= (int) scan->rs_ntuples)
 	{
-		if (!next_page(pages))
+		if (!next_page(pages, source))
 			return 0;
 		first = scan->rs_cindex;
 		counted = 1;
@@ -454,9 +454,12 @@ asks_threshold_first(const GpuSortPageSource *pages, const GpuSortSource *source
 		(source->threshold->by_value && pages->threshold != NULL);
 }
 
-/* Does what next does, for all rows of the scan. */
-static int
-next_rows(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit)
+/*
+ * Fills in rows, of which there is room for limit, for source, and returns how many, 0 if there are no more that are
+ * wanted.  They are valid until the next call.  Raises the errors of the scan and of its conditions.
+ */
+int
+gpusort_page_source_next(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit)
 {
 	PlanState *ps = &pages->node->ss.ps;
 	OffsetNumber lines[MaxHeapTuplesPerPage];
@@ -467,7 +470,7 @@ next_rows(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int
 		InstrStartNode(ps->instrument);
 	while (kept == 0)
 	{
-		int n = take_lines(pages, lines, limit);
+		int n = take_lines(pages, source, lines, limit);
 		bool threshold_first;
 		Page page;
 
@@ -495,26 +498,4 @@ next_rows(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int
 	if (ps->instrument != NULL)
 		InstrStopNode(ps->instrument, passed);
 	return kept;
-}
-
-/*
- * Fills in rows, of which there is room for limit, for source, and returns how many, 0 if there are no more that are
- * wanted.  They are valid until the next call.  Raises the errors of the scan and of its conditions.
- */
-int
-gpusort_page_source_next(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit)
-{
-	int n = next_rows(pages, source, rows, limit);
-
-	if (!reads_ranges(pages))
-		return n;
-	while (n > 0)
-	{
-		const int kept = gpusort_range_scan_keep(pages->ranges, rows, n);
-
-		if (kept > 0)
-			return kept;
-		n = next_rows(pages, source, rows, limit);
-	}
-	return 0;
 }

@@ -91,8 +91,8 @@ lay_out_keys(GpuSortState *sort, GpuSortFailure *failure)
 bool
 gpusort_sort_wants_top(const GpuSortState *sort)
 {
-	return sort->bound > 0 && gpusort_top_rows_fit(sort->bound, sort->estimated_rows, sort->estimated_width) &&
-		gpusort_allowed;
+	return sort->bound > 0 && gpusort_allowed &&
+		gpusort_top_rows_fit(sort->bound, sort->estimated_rows, sort->estimated_width, sort->led);
 }
 
 /* Begins to find the rows that are wanted. */

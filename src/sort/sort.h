@@ -122,6 +122,7 @@ typedef struct GpuSortState
 	bool may_reread;        /* rows may be read again, backwards, or from a mark */
 	uint64 bound;           /* number of rows that are wanted; 0 means all */
 	bool with_ties;         /* and those that are equal to the last of them */
+	bool led;               /* what is found of these leads the source to the blocks that it reads */
 	uint64 offset;          /* number of these that are skipped; set before perform, and before rewind */
 	bool stays;             /* the result stays on disk, so rows are verified whatever the settings say */
 

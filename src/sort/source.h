@@ -49,6 +49,9 @@ struct GpuSortThreshold
 	 * nothing but by_value tells.
 	 */
 	bool (*is_behind)(GpuSortThreshold *threshold, Datum value, bool isnull);
+
+	/* Brings value up to what is known of the rows that the source has given. */
+	void (*settle)(GpuSortThreshold *threshold);
 };
 
 typedef struct GpuSortSource GpuSortSource;
@@ -77,10 +80,10 @@ typedef struct GpuSortSourceMethods
 struct GpuSortSource
 {
 	const GpuSortSourceMethods *methods;
-	bool may_restart;                  /* it can return the same rows again */
-	int attributes;                    /* set by the sort: of a tuple it reads the values of these leading ones */
-	GpuSortThreshold *threshold;       /* set by the sort; NULL: all rows are wanted */
-	uint64 left_out;                   /* rows that were, by threshold */
+	bool may_restart;            /* it can return the same rows again */
+	int attributes;              /* set by the sort: of a tuple it reads the values of these leading ones */
+	GpuSortThreshold *threshold; /* set by the sort; NULL: all rows are wanted */
+	uint64 left_out;             /* rows that were, by threshold */
 };
 
 #endif /* GPUSORT_SOURCE_H */

@@ -52,6 +52,9 @@
 /* Rows that are taken beside those that are wanted, at least. */
 #define ROWS_MORE 64
 
+/* A source that asks gets the last row anew when one in so many of those that are wanted has come. */
+#define SETTLE_PART 32
+
 /* One in so many rows that the C library's tables drop is compared by the comparator. */
 #define WHOLE_EVERY 32
 
@@ -423,6 +426,16 @@ is_behind_by_table(GpuSortThreshold *threshold, Datum value, bool isnull)
 	return is_dropped_by_table((GpuSortTopRows *) threshold, &new);
 }
 
+/* The threshold's settle: of many rows that are wanted, a few more may be taken before it is worth it. */
+static void
+settle(GpuSortThreshold *threshold)
+{
+	GpuSortTopRows *top = (GpuSortTopRows *) threshold;
+
+	if (top->count > top->wanted + top->wanted / SETTLE_PART)
+		drop_unwanted(top);
+}
+
 /* Begins a sort of which so many rows are wanted, and those that equal the last of them. */
 void
 gpusort_top_rows_begin(GpuSortTopRows *top, uint64 wanted, bool with_ties, MemoryContext context)
@@ -440,7 +453,9 @@ gpusort_top_rows_begin(GpuSortTopRows *top, uint64 wanted, bool with_ties, Memor
 		top->libc = &top->columns[0];
 	top->threshold = (GpuSortThreshold){
 		.by_value = top->columns[0].fixed_bits > 0,
-		.is_behind = top->keys != NULL ? is_behind_by_key : top->libc != NULL ? is_behind_by_table : NULL,
+		.is_behind = top->keys != NULL ? is_behind_by_key : top->libc != NULL ? is_behind_by_table
+																			  : NULL,
+		.settle = settle,
 		.equal_wanted = with_ties || top->ncolumns > 1,
 		.descending = top->columns[0].descending,
 		.nulls_first = top->columns[0].nulls_first};
