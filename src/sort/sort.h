@@ -160,7 +160,7 @@ extern GpuSortState *gpusort_sort_create(GpuSortRows *rows, GpuSortSource *sourc
 										 int ncolumns);
 extern bool gpusort_sort_is_empty(GpuSortState *sort);
 extern bool gpusort_sort_wants_top(const GpuSortState *sort);
-extern bool gpusort_sort_find_top(GpuSortState *sort);
+extern bool gpusort_sort_find_top(GpuSortState *sort, GpuSortCutoffShared *shared);
 extern void gpusort_sort_begin(GpuSortState *sort);
 extern void gpusort_sort_begin_native(GpuSortState *sort, const GpuSortFailure *reason);
 extern void gpusort_sort_put(GpuSortState *sort);

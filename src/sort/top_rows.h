@@ -32,6 +32,8 @@ typedef struct GpuSortTopRows GpuSortTopRows;
 
 extern GpuSortTopRows *gpusort_top_rows_create(GpuSortRows *rows, const GpuSortColumn *columns, int ncolumns);
 extern void gpusort_top_rows_begin(GpuSortTopRows *top, uint64 wanted, bool with_ties, MemoryContext context);
+extern void gpusort_top_rows_share(GpuSortTopRows *top, GpuSortCutoffShared *shared);
+extern void gpusort_top_rows_shared_init(GpuSortCutoffShared *shared, uint64 wanted);
 extern bool gpusort_top_rows_collect(GpuSortTopRows *top, GpuSortInput *input);
 extern void gpusort_top_rows_give_back(GpuSortTopRows *top, GpuSortInput *input, bool ended);
 extern void gpusort_top_rows_sort(GpuSortTopRows *top);
