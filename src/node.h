@@ -92,9 +92,6 @@ typedef struct GpuSortBlockIndex
 	AttrNumber column; /* of the index, with the values of the first sort column */
 } GpuSortBlockIndex;
 
-/* More first rows than so many are not looked for in that way: each that comes has to find its place among them. */
-#define GPUSORT_FIRST_KEYS_MAX 10000
-
 /* What a finished plan of either node tells the executor, in custom_private. */
 typedef struct GpuSortPlanInfo
 {

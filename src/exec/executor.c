@@ -11,7 +11,7 @@
  *	  ingest.c			the node below Gather, and the sort above; gather.c
  *	  scan_state.h		the node's state
  *	  plan_source.c		the child's rows, as the source of a sort; page_source.c: by the page of a table
- *	  range_scan.c		which ranges of its blocks are read; block_ranges.c: what an index says of them; first_keys.c
+ *	  range_scan.c		which ranges of its blocks are read; block_ranges.c: what an index says of them
  *	  page_quals.c		a scan's conditions, for a page; tuple_columns.c: its tuples' values
  *	  bound.c			what a Limit above wants
  *	  running.c			a WindowAgg above, where rows before tell all that it computes; running_functions.c: its functions

@@ -26,7 +26,7 @@
  * With no sort started, or none to join, the node passes its child's rows on.
  *
  * Where few rows are wanted, so that the service is not asked, each process finds those of its part that may be among
- * them (sort/top_rows.h), and passes these on; GpuSort finds the first of all.
+ * them (sort/top_rows.h), as far as the processes know together, and passes these on; GpuSort finds the first of all.
  *
  * What a process does for its part in the sort is in parallel_ingest.c.  If rows of a worker's are
  * missing the sum of what all have put shows it, and GpuSort starts over.
@@ -56,7 +56,7 @@
 #include "sort/fallback.h"
 #include "storage/latch.h"
 
-/* In dynamic shared memory, or where there are no workers in the leader's; the parallel sort's follows. */
+/* In dynamic shared memory, where the cutoff and the parallel sort's follow; if there are no workers the leader's. */
 typedef struct IngestShared
 {
 	GpuSortClaims claims;
@@ -68,7 +68,8 @@ typedef struct IngestShared
 	pg_atomic_uint64 dropped; /* rows that were not passed on, of all processes */
 } IngestShared;
 
-#define SHARED_BYTES CACHELINEALIGN(sizeof(IngestShared))
+#define CUTOFF_OFFSET CACHELINEALIGN(sizeof(IngestShared))
+#define SHARED_BYTES  (CUTOFF_OFFSET + CACHELINEALIGN(gpusort_cutoff_shared_bytes()))
 
 /* What the GpuSort above Gather has of the node. */
 typedef struct IngestSource
@@ -194,6 +195,13 @@ pass_row(GpuSortIngestState *state)
 	return row == NULL ? end_part(state) : gpusort_heap_rows_slot(state->rows, row);
 }
 
+/* Returns what the processes find together; NULL: there is but this one. */
+static GpuSortCutoffShared *
+shared_cutoff(const GpuSortIngestState *state)
+{
+	return state->shared == state->own ? NULL : (GpuSortCutoffShared *) ((char *) state->shared + CUTOFF_OFFSET);
+}
+
 /* Finds the first rows of this process's part, which are those that go up. */
 static void
 find_top(GpuSortIngestState *state)
@@ -203,7 +211,7 @@ find_top(GpuSortIngestState *state)
 	state->finds_top = false;
 	part->bound = state->shared->top;
 	part->with_ties = state->shared->with_ties;
-	(void) gpusort_sort_find_top(part);
+	(void) gpusort_sort_find_top(part, shared_cutoff(state));
 	pg_atomic_fetch_add_u64(&state->shared->dropped, part->figures.dropped);
 }
 
@@ -329,6 +337,8 @@ start_shared(GpuSortIngestState *state)
 	state->shared->top = state->top;
 	state->shared->with_ties = state->with_ties;
 	pg_atomic_init_u64(&state->shared->dropped, 0);
+	if (state->top > 0 && state->shared != state->own)
+		gpusort_top_rows_shared_init(shared_cutoff(state), state->top);
 	gpusort_claims_start(&state->shared->claims);
 	(void) gpusort_claims_register(&state->shared->claims);
 }

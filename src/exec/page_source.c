@@ -15,13 +15,14 @@
  * a scan is begun: the first row is the node's, and pages follow once the scan is under way.
  *
  * Where only the first rows of a sort are wanted, and an index tells which blocks can have them, the scan is begun, and
- * led from one range of blocks to the next, by range_scan.c, which also drops rows that are not among these.
+ * led from one range of blocks to the next, by range_scan.c.
  *
  * A batch is a page's rows, or as many of them as there is room for values of.  The tuples, and the values, lie in the
  * page, which the scan keeps pinned until it goes to the next: nobody moves or removes them there.
  *
- * Where the sort wants the first rows alone, and has so many, those behind its threshold are left out when all
- * conditions have been asked, before anything is made of them; unless something is computed, which may have effects.
+ * Where the sort wants the first rows alone, and has so many, those behind its threshold are left out before anything
+ * is made of them; unless something is computed, which may have effects.  The threshold is asked before the conditions
+ * where these take longer, and nobody can see whether they were asked: they raise no errors and have no effects.
  *
  * Rows are the table's tuples as they are, with the values of the columns to sort by, or columns of these, or what
  * the executor computes of them: a slot is set to each tuple then, and where there are results that are not by value,
@@ -43,6 +44,8 @@
 #include "pgstat.h"
 #include "settings.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -73,7 +76,9 @@ struct GpuSortPageSource
 	GpuSortPageQuals *quals;
 	ExprState *other_quals;      /* all conditions, where quals are not; NULL: none */
 	HeapTupleData tuple;         /* that other_quals are asked about */
-	GpuSortPageQuals *threshold; /* of the first column to sort by, which is asked last; NULL: it is not */
+	GpuSortTupleColumns *key;    /* the first column to sort by; NULL: it is none of the table's */
+	GpuSortPageQuals *threshold; /* of it, where it is by value; NULL: it is not */
+	bool threshold_first;        /* it may be asked before the conditions */
 	GpuSortPageAhead ahead;
 	GpuSortRangeScan *ranges; /* NULL: blocks are read in their order */
 
@@ -163,15 +168,20 @@ take_targets(GpuSortPageSource *pages, const Scan *scan)
 	}
 }
 
-/* Returns the condition that the first column to sort by is not behind a threshold; NULL: it is not asked. */
-static GpuSortPageQuals *
-make_threshold(const GpuSortPageSource *pages, const Scan *scan, AttrNumber attno)
+/* Makes what looks at the first column to sort by, to leave rows out that are behind a threshold. */
+static void
+make_threshold(GpuSortPageSource *pages, const Scan *scan, AttrNumber attno)
 {
-	if (pages->computes)
-		return NULL;
+	TupleDesc desc = RelationGetDescr(pages->table);
+
 	if (pages->node->ss.ps.ps_ProjInfo != NULL)
 		attno = stored_column(list_nth_node(TargetEntry, scan->plan.targetlist, attno - 1), scan->scanrelid);
-	return gpusort_page_quals_create_threshold(attno, RelationGetDescr(pages->table));
+	if (pages->computes || attno == 0)
+		return;
+	pages->key = gpusort_tuple_columns_create(desc, &attno, 1);
+	pages->threshold = gpusort_page_quals_create_threshold(attno, desc);
+	pages->threshold_first = pages->quals->all ||
+		(!contain_leaked_vars((Node *) scan->plan.qual) && !contain_volatile_functions((Node *) scan->plan.qual));
 }
 
 /*
@@ -202,9 +212,9 @@ gpusort_page_source_create(PlanState *child, bool whole, bool stored, const GpuS
 	else
 		take_targets(pages, scan);
 	pages->quals = gpusort_page_quals_create(scan, RelationGetDescr(pages->table));
-	pages->threshold = make_threshold(pages, scan, columns[0].attno);
+	make_threshold(pages, scan, columns[0].attno);
 	if (index != NULL)
-		pages->ranges = gpusort_range_scan_create(node, index, columns, ncolumns);
+		pages->ranges = gpusort_range_scan_create(node, index, columns);
 	if (scan->plan.qual != NIL && pages->ranges == NULL &&
 		pages->quals->columns->walk + (pages->computes ? 0 : pages->columns->walk) > MAX_WALK)
 		return NULL;
@@ -253,7 +263,7 @@ gpusort_page_source_is_under_way(const GpuSortPageSource *pages)
 
 /* Has the scan make the list of the next page that has a visible tuple, its first one; false if there is none. */
 static bool
-next_page(GpuSortPageSource *pages)
+next_page(GpuSortPageSource *pages, const GpuSortSource *source)
 {
 	const bool ranges = reads_ranges(pages);
 
@@ -262,7 +272,7 @@ next_page(GpuSortPageSource *pages)
 		if ((!ranges || !gpusort_range_scan_is_between(pages->ranges)) &&
 			table_scan_getnextslot(&heap_scan(pages)->rs_base, ForwardScanDirection, pages->node->ss.ss_ScanTupleSlot))
 			return true;
-		if (!ranges || !gpusort_range_scan_next(pages->ranges))
+		if (!ranges || !gpusort_range_scan_next(pages->ranges, source->threshold))
 			return false;
 	}
 }
@@ -272,7 +282,7 @@ next_page(GpuSortPageSource *pages)
  * many, 0 if there are no more.
  */
 static int
-take_lines(GpuSortPageSource *pages, OffsetNumber *lines, int limit)
+take_lines(GpuSortPageSource *pages, const GpuSortSource *source, OffsetNumber *lines, int limit)
 {
 	HeapScanDesc scan = heap_scan(pages);
 	int first = (int) scan->rs_cindex + 1;
@@ -281,7 +291,7 @@ take_lines(GpuSortPageSource *pages, OffsetNumber *lines, int limit)
 
 	if ((reads_ranges(pages) && gpusort_range_scan_is_between(pages->ranges)) || first >= (int) scan->rs_ntuples)
 	{
-		if (!next_page(pages))
+		if (!next_page(pages, source))
 			return 0;
 		first = scan->rs_cindex;
 		counted = 1;
@@ -389,23 +399,67 @@ show_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n,
 	}
 }
 
+/* Keeps those of n tuples of a page that a threshold does not tell to be behind it; returns how many. */
+static int
+filter_by_key(GpuSortPageSource *pages, GpuSortThreshold *threshold, Page page, OffsetNumber *lines, int n)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		const OffsetNumber line = lines[i];
+		Datum value;
+		bool isnull;
+
+		gpusort_page_ahead_fetch(&pages->ahead);
+		gpusort_tuple_columns_read(pages->key, gpusort_page_tuple(page, line), &value, &isnull);
+		lines[kept] = line;
+		kept += !threshold->is_behind(threshold, value, isnull);
+	}
+	return kept;
+}
+
 /* Keeps those of n tuples of a page that the sort may want; returns how many. */
 static int
 filter_by_threshold(GpuSortPageSource *pages, GpuSortSource *source, Page page, OffsetNumber *lines, int n)
 {
+	GpuSortThreshold *threshold = source->threshold;
 	int kept;
 
-	if (source->threshold == NULL || !source->threshold->known || pages->threshold == NULL)
+	if (threshold == NULL || !threshold->known || pages->key == NULL)
 		return n;
-	gpusort_page_quals_set_threshold(pages->threshold, source->threshold);
-	kept = gpusort_page_quals_filter(pages->threshold, page, lines, n, &pages->ahead);
+	if (threshold->by_value && pages->threshold != NULL)
+	{
+		gpusort_page_quals_set_threshold(pages->threshold, threshold);
+		kept = gpusort_page_quals_filter(pages->threshold, page, lines, n, &pages->ahead);
+	}
+	else if (threshold->is_behind != NULL)
+		kept = filter_by_key(pages, threshold, page, lines, n);
+	else
+		return n;
 	source->left_out += n - kept;
 	return kept;
 }
 
-/* Does what next does, for all rows of the scan. */
-static int
-next_rows(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit)
+/*
+ * Returns true if the threshold is to be asked before the conditions: it decides of nearly all rows, and conditions on
+ * columns at fixed places alone are asked sooner, unless it is one, too.
+ */
+static bool
+asks_threshold_first(const GpuSortPageSource *pages, const GpuSortSource *source)
+{
+	if (!pages->threshold_first || source->threshold == NULL || !source->threshold->known)
+		return false;
+	return pages->other_quals != NULL || pages->quals->columns->walk > 0 ||
+		(source->threshold->by_value && pages->threshold != NULL);
+}
+
+/*
+ * Fills in rows, of which there is room for limit, for source, and returns how many, 0 if there are no more that are
+ * wanted.  They are valid until the next call.  Raises the errors of the scan and of its conditions.
+ */
+int
+gpusort_page_source_next(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit)
 {
 	PlanState *ps = &pages->node->ss.ps;
 	OffsetNumber lines[MaxHeapTuplesPerPage];
@@ -416,13 +470,17 @@ next_rows(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int
 		InstrStartNode(ps->instrument);
 	while (kept == 0)
 	{
-		int n = take_lines(pages, lines, limit);
+		int n = take_lines(pages, source, lines, limit);
+		bool threshold_first;
 		Page page;
 
 		if (n == 0)
 			break;
 		page = BufferGetPage(heap_scan(pages)->rs_cbuf);
 		gpusort_page_ahead_begin(&pages->ahead, heap_scan(pages));
+		threshold_first = asks_threshold_first(pages, source);
+		if (threshold_first)
+			n = filter_by_threshold(pages, source, page, lines, n);
 		kept = gpusort_page_quals_filter(pages->quals, page, lines, n, &pages->ahead);
 		if (pages->computes)
 			kept = compute_rows(pages, page, lines, kept, rows);
@@ -432,33 +490,12 @@ next_rows(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int
 		passed += kept;
 		if (!pages->computes)
 		{
-			kept = filter_by_threshold(pages, source, page, lines, kept);
+			if (!threshold_first)
+				kept = filter_by_threshold(pages, source, page, lines, kept);
 			show_rows(pages, page, lines, kept, rows);
 		}
 	}
 	if (ps->instrument != NULL)
 		InstrStopNode(ps->instrument, passed);
 	return kept;
-}
-
-/*
- * Fills in rows, of which there is room for limit, for source, and returns how many, 0 if there are no more that are
- * wanted.  They are valid until the next call.  Raises the errors of the scan and of its conditions.
- */
-int
-gpusort_page_source_next(GpuSortPageSource *pages, GpuSortSource *source, GpuSortRow *rows, int limit)
-{
-	int n = next_rows(pages, source, rows, limit);
-
-	if (!reads_ranges(pages))
-		return n;
-	while (n > 0)
-	{
-		const int kept = gpusort_range_scan_keep(pages->ranges, rows, n);
-
-		if (kept > 0)
-			return kept;
-		n = next_rows(pages, source, rows, limit);
-	}
-	return 0;
 }

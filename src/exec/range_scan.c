@@ -4,11 +4,11 @@
  *	  A sequential scan that reads ranges of blocks, those first that can have the first rows.
  *
  * Where so many first rows of a sort are wanted, and a BRIN index has its leading key, the ranges of the table's blocks
- * are read best first (block_ranges.c), and rows that are behind as many others are dropped as they come
- * (first_keys.c).  When as many have come as are wanted, a range whose best value is behind all of them has no row that
- * is, and nor have those after it: the scan has ended.
+ * are read best first (block_ranges.c).  The sort finds these rows by itself (sort/top_rows.h), and tells of the last of
+ * those that have come: a range whose best value is behind it has no row that is wanted, and nor have those after it:
+ * the scan has ended.  Where the sort tells nothing all ranges are read.
  *
- * Of unequal keys no more ranges are read than rows are wanted, however the rows lie, if each of those rows fulfils the
+ * Of unequal keys few more ranges are read than rows are wanted, however the rows lie, if each of those rows fulfils the
  * conditions and is still there: a range that is read has a row that is among the first.
  *
  * The scan is the node's own, with limits to its blocks, so all else stays PostgreSQL's.  It is begun here, for it is
@@ -18,7 +18,7 @@
  * The index is read once, when the executor starts, for all readings: the snapshot of the statement stays the same.
  *
  * Legal order of calls: create; then for each reading of the rows begin, and while it is in use next, when the scan
- * has ended or is_between says so, and keep for the rows of each batch.
+ * has ended or is_between says so.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,31 +28,29 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "exec/block_ranges.h"
-#include "exec/first_keys.h"
 #include "executor/executor.h"
 #include "pgstat.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/sortsupport.h"
 
 struct GpuSortRangeScan
 {
 	SeqScanState *node;
-	int key; /* of the values of a row, the place of the first sort column's */
-	GpuSortFirstKeys *first;
+	SortSupportData order; /* of the first sort column */
 	GpuSortBlockRanges ranges;
 
-	uint64 wanted; /* rows; 0: it is not in use */
-	bool between;  /* no range is being read */
-	uint32 next;   /* range */
+	bool in_use;
+	bool between; /* no range is being read */
+	uint32 next;  /* range */
 };
 
 /*
- * Returns the scan of a node that reads ranges as the index says, for a sort by these columns of its rows; NULL if the
+ * Returns the scan of a node that reads ranges as the index says, for a sort by this column before others; NULL if the
  * index does not hold for the snapshot.  Belongs to the current memory context.
  */
 GpuSortRangeScan *
-gpusort_range_scan_create(SeqScanState *node, const GpuSortBlockIndex *index, const GpuSortColumn *columns,
-						  int ncolumns)
+gpusort_range_scan_create(SeqScanState *node, const GpuSortBlockIndex *index, const GpuSortColumn *column)
 {
 	GpuSortRangeScan *scan;
 
@@ -60,42 +58,41 @@ gpusort_range_scan_create(SeqScanState *node, const GpuSortBlockIndex *index, co
 		return NULL;
 	scan = palloc0(sizeof(GpuSortRangeScan));
 	scan->node = node;
-	scan->key = columns[0].attno - 1;
-	scan->first = gpusort_first_keys_create(columns, ncolumns);
-	scan->ranges = gpusort_block_ranges_read(node->ss.ss_currentRelation, index->index, index->column,
-											 gpusort_first_keys_order(scan->first));
+	scan->order.ssup_cxt = CurrentMemoryContext;
+	scan->order.ssup_collation = column->collation;
+	scan->order.ssup_nulls_first = column->nulls_first;
+	PrepareSortSupportFromOrderingOp(column->sort_operator, &scan->order);
+	scan->ranges =
+		gpusort_block_ranges_read(node->ss.ss_currentRelation, index->index, index->column, &scan->order);
 	return scan;
 }
 
-/* Begins with the first range; so many rows are wanted, 0: all. */
+/* Begins with the first range, where ranges are to be read. */
 void
-gpusort_range_scan_begin(GpuSortRangeScan *scan, uint64 wanted)
+gpusort_range_scan_begin(GpuSortRangeScan *scan, bool in_use)
 {
 	ScanState *node = &scan->node->ss;
 
-	scan->wanted = wanted <= GPUSORT_FIRST_KEYS_MAX ? wanted : 0;
+	scan->in_use = in_use;
 	scan->between = true;
 	scan->next = 0;
-	if (scan->wanted == 0)
-		return;
-	gpusort_first_keys_reset(scan->first, scan->wanted);
-	if (node->ss_currentScanDesc == NULL)
+	if (in_use && node->ss_currentScanDesc == NULL)
 		node->ss_currentScanDesc = table_beginscan_strat(node->ss_currentRelation, node->ps.state->es_snapshot, 0, NULL,
 														 false, false);
 }
 
-/* Begins with the first range again, for as many rows. */
+/* Begins with the first range again. */
 void
 gpusort_range_scan_restart(GpuSortRangeScan *scan)
 {
-	gpusort_range_scan_begin(scan, scan->wanted);
+	gpusort_range_scan_begin(scan, scan->in_use);
 }
 
 /* Returns true if the scan is read by ranges. */
 bool
 gpusort_range_scan_is_in_use(const GpuSortRangeScan *scan)
 {
-	return scan->wanted > 0;
+	return scan->in_use;
 }
 
 /* Returns true if no range is being read, so that next is to be called before the scan is asked for a row. */
@@ -105,17 +102,28 @@ gpusort_range_scan_is_between(const GpuSortRangeScan *scan)
 	return scan->between;
 }
 
-/* Goes to the next range; false if no other can have a row that is wanted. */
+/* Returns true if a range may have a row that is not behind the threshold; NULL: there is none. */
+static bool
+may_have_first(GpuSortRangeScan *scan, const GpuSortBlockRange *range, GpuSortThreshold *threshold)
+{
+	if (threshold == NULL || !range->summarised)
+		return true;
+	threshold->settle(threshold);
+	return !threshold->known ||
+		ApplySortComparator(range->best, range->null, threshold->value, threshold->isnull, &scan->order) <
+		(threshold->equal_wanted ? 1 : 0);
+}
+
+/* Goes to the next range; false if no other can have a row that the threshold, where it is not NULL, leaves. */
 bool
-gpusort_range_scan_next(GpuSortRangeScan *scan)
+gpusort_range_scan_next(GpuSortRangeScan *scan, GpuSortThreshold *threshold)
 {
 	PlanState *ps = &scan->node->ss.ps;
 	const GpuSortBlockRange *range = &scan->ranges.ranges[scan->next];
 	TableScanDesc desc;
 
 	scan->between = true;
-	if (scan->next == scan->ranges.count ||
-		(range->summarised && !gpusort_first_keys_may_hold(scan->first, range->best, range->null)))
+	if (scan->next == scan->ranges.count || !may_have_first(scan, range, threshold))
 		return false;
 	if (scan->next == 0 && ps->chgParam != NULL)
 		ExecReScan(ps);
@@ -130,30 +138,8 @@ gpusort_range_scan_next(GpuSortRangeScan *scan)
 	return true;
 }
 
-/* Keeps those of n rows that can be among the first, and returns how many. */
-int
-gpusort_range_scan_keep(GpuSortRangeScan *scan, GpuSortRow *rows, int n)
-{
-	GpuSortFirstKeys *first = scan->first;
-	int taken = 0;
-	int kept = 0;
-
-	for (int i = 0; i < n; i++)
-	{
-		if (gpusort_first_keys_take(first, rows[i].values[scan->key], rows[i].nulls[scan->key]))
-			rows[taken++] = rows[i];
-	}
-	/* Of rows in the opposite order each displaces one before it. */
-	for (int i = 0; i < taken; i++)
-	{
-		if (gpusort_first_keys_hold(first, rows[i].values[scan->key], rows[i].nulls[scan->key]))
-			rows[kept++] = rows[i];
-	}
-	return kept;
-}
-
 GpuSortRangeCounts
 gpusort_range_scan_counts(const GpuSortRangeScan *scan)
 {
-	return (GpuSortRangeCounts){.in_use = scan->wanted > 0, .read = scan->next, .ranges = scan->ranges.count};
+	return (GpuSortRangeCounts){.in_use = scan->in_use, .read = scan->next, .ranges = scan->ranges.count};
 }

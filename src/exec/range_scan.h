@@ -25,13 +25,12 @@ typedef struct GpuSortRangeCounts
 } GpuSortRangeCounts;
 
 extern GpuSortRangeScan *gpusort_range_scan_create(SeqScanState *node, const GpuSortBlockIndex *index,
-												   const GpuSortColumn *columns, int ncolumns);
-extern void gpusort_range_scan_begin(GpuSortRangeScan *scan, uint64 wanted);
+												   const GpuSortColumn *column);
+extern void gpusort_range_scan_begin(GpuSortRangeScan *scan, bool in_use);
 extern void gpusort_range_scan_restart(GpuSortRangeScan *scan);
 extern bool gpusort_range_scan_is_in_use(const GpuSortRangeScan *scan);
 extern bool gpusort_range_scan_is_between(const GpuSortRangeScan *scan);
-extern bool gpusort_range_scan_next(GpuSortRangeScan *scan);
-extern int gpusort_range_scan_keep(GpuSortRangeScan *scan, GpuSortRow *rows, int n);
+extern bool gpusort_range_scan_next(GpuSortRangeScan *scan, GpuSortThreshold *threshold);
 extern GpuSortRangeCounts gpusort_range_scan_counts(const GpuSortRangeScan *scan);
 
 #endif /* GPUSORT_RANGE_SCAN_H */

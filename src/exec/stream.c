@@ -186,8 +186,9 @@ sort_input(GpuSortScanState *state)
 		gpusort_bound_has_ties(state->limit, gpusort_plan_state(state), state->info.columns, state->info.ncolumns);
 	sort->bound = gpusort_bound_rows(state->limit, sort->with_ties);
 	sort->offset = offset(state);
+	sort->led = ranges != NULL;
 	if (ranges != NULL)
-		gpusort_range_scan_begin(ranges, gpusort_sort_bound(sort));
+		gpusort_range_scan_begin(ranges, gpusort_sort_wants_top(sort));
 	if (state->parallel != NULL)
 		/* Rows that several processes read are put before one is asked for; this process is to sort alone. */
 		gpusort_sort_begin_native(sort, gpusort_parallel_sort_refusal(state->parallel));

@@ -25,7 +25,7 @@
  *
  * Legal order of calls: create, or in a process that joins, join; the one that began may share before
  * others join and before its first row; then for each row drops and, if the row was taken, took, until useless is
- * set.  Rows counted must stay in the sort, or all of them be read again without a cutoff.
+ * set; tell at any time.  Rows counted must stay in the sort, or all of them be read again without a cutoff.
  *
  * Memory: created in the current memory context; what is shared belongs to the caller.
  *
@@ -370,9 +370,9 @@ add_batch(GpuSortCutoffShared *shared, const struct GpuSortCutoffBatch *batch, c
 	}
 }
 
-/* Tells the others of the batch, and learns what they have found. */
-static pg_noinline void
-tell(GpuSortCutoff *cutoff)
+/* Tells the others of the rows that they do not know of, and learns what they have found. */
+pg_noinline void
+gpusort_cutoff_tell(GpuSortCutoff *cutoff)
 {
 	GpuSortCutoffShared *shared = cutoff->shared;
 	struct GpuSortCutoffBatch *batch = cutoff->batch;
@@ -410,5 +410,5 @@ gpusort_cutoff_took(GpuSortCutoff *cutoff, const uint64 *key)
 
 	memcpy(batch->keys + batch->nkeys++ * cutoff->words, key, cutoff->words * sizeof(uint64));
 	if (unlikely(batch->nkeys == BATCH_KEYS))
-		tell(cutoff);
+		gpusort_cutoff_tell(cutoff);
 }

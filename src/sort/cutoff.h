@@ -39,16 +39,24 @@ extern GpuSortCutoff *gpusort_cutoff_create(uint32 key_words, uint64 wanted);
 extern GpuSortCutoff *gpusort_cutoff_join(GpuSortCutoffShared *shared);
 extern void gpusort_cutoff_share(GpuSortCutoff *cutoff, GpuSortCutoffShared *shared);
 extern void gpusort_cutoff_took(GpuSortCutoff *cutoff, const uint64 *key);
+extern void gpusort_cutoff_tell(GpuSortCutoff *cutoff);
 
-/* Returns true if a row of this key is not wanted, and counts it then. */
+/* Returns true if a row of this key is not wanted. */
 static inline bool
-gpusort_cutoff_drops(GpuSortCutoff *cutoff, const uint64 *key)
+gpusort_cutoff_is_beyond(const GpuSortCutoff *cutoff, const uint64 *key)
 {
 	uint32 word = 0;
 
 	while (word < cutoff->words - 1 && key[word] == cutoff->limit[word])
 		word++;
-	if (key[word] <= cutoff->limit[word])
+	return key[word] > cutoff->limit[word];
+}
+
+/* The same, and counts it then. */
+static inline bool
+gpusort_cutoff_drops(GpuSortCutoff *cutoff, const uint64 *key)
+{
+	if (!gpusort_cutoff_is_beyond(cutoff, key))
 		return false;
 	cutoff->dropped++;
 	return true;

@@ -91,8 +91,8 @@ lay_out_keys(GpuSortState *sort, GpuSortFailure *failure)
 bool
 gpusort_sort_wants_top(const GpuSortState *sort)
 {
-	return sort->bound > 0 && gpusort_top_rows_fit(sort->bound, sort->estimated_rows, sort->estimated_width) &&
-		gpusort_allowed;
+	return sort->bound > 0 && gpusort_allowed &&
+		gpusort_top_rows_fit(sort->bound, sort->estimated_rows, sort->estimated_width, sort->led);
 }
 
 /* Begins to find the rows that are wanted. */
@@ -113,14 +113,17 @@ begin_top(GpuSortState *sort)
 
 /*
  * Finds the first of the source's rows, and makes them its first ones, which are the next that it gives; the others are
- * dropped.  false: they do not fit work_mem, and rows that have not been looked at follow them.
+ * dropped; shared: with other processes, of whose rows the first are wanted, or NULL.  false: they do not fit work_mem,
+ * and rows that have not been looked at follow them.
  */
 bool
-gpusort_sort_find_top(GpuSortState *sort)
+gpusort_sort_find_top(GpuSortState *sort, GpuSortCutoffShared *shared)
 {
 	bool fits;
 
 	begin_top(sort);
+	if (shared != NULL)
+		gpusort_top_rows_share(sort->top, shared);
 	fits = gpusort_top_rows_collect(sort->top, &sort->input);
 	gpusort_top_rows_give_back(sort->top, &sort->input, fits);
 	sort->figures.dropped = gpusort_top_rows_seen(sort->top) - sort->input.first.count;

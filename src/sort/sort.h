@@ -132,6 +132,7 @@ typedef struct GpuSortState
 	uint64 bound;           /* number of rows that are wanted; 0 means all */
 	bool with_ties;         /* and those that are equal to the last of them */
 	GpuSortGroupRows group; /* rows that are wanted of each group: others may be left out, and may come */
+	bool led;               /* what is found of these leads the source to the blocks that it reads */
 	uint64 offset;          /* number of these that are skipped; set before perform, and before rewind */
 	bool stays;             /* the result stays on disk, so rows are verified whatever the settings say */
 
@@ -169,7 +170,7 @@ extern GpuSortState *gpusort_sort_create(GpuSortRows *rows, GpuSortSource *sourc
 										 int ncolumns);
 extern bool gpusort_sort_is_empty(GpuSortState *sort);
 extern bool gpusort_sort_wants_top(const GpuSortState *sort);
-extern bool gpusort_sort_find_top(GpuSortState *sort);
+extern bool gpusort_sort_find_top(GpuSortState *sort, GpuSortCutoffShared *shared);
 extern void gpusort_sort_begin(GpuSortState *sort);
 extern void gpusort_sort_begin_native(GpuSortState *sort, const GpuSortFailure *reason);
 extern void gpusort_sort_put(GpuSortState *sort);

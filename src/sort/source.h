@@ -32,15 +32,27 @@ typedef struct GpuSortRow
  * What a sort of which the first rows alone are wanted tells its source: rows whose value of the first column to sort
  * by is behind this one.  A source that can tell soon may leave them out; other rows it must give.
  */
-typedef struct GpuSortThreshold
+typedef struct GpuSortThreshold GpuSortThreshold;
+
+struct GpuSortThreshold
 {
-	bool known; /* there is such a value; only of types that are passed by value */
+	bool known;    /* there is such a value */
+	bool by_value; /* it is of a builtin number, date or time that is passed by value */
 	bool isnull;
 	Datum value;
 	bool equal_wanted; /* rows with this value may be among the first */
 	bool descending;
 	bool nulls_first;
-} GpuSortThreshold;
+
+	/*
+	 * Returns true if a value is behind this one, where little work tells; raises no errors, and leaves no memory.  NULL:
+	 * nothing but by_value tells.
+	 */
+	bool (*is_behind)(GpuSortThreshold *threshold, Datum value, bool isnull);
+
+	/* Brings value up to what is known of the rows that the source has given. */
+	void (*settle)(GpuSortThreshold *threshold);
+};
 
 typedef struct GpuSortSource GpuSortSource;
 
@@ -68,10 +80,10 @@ typedef struct GpuSortSourceMethods
 struct GpuSortSource
 {
 	const GpuSortSourceMethods *methods;
-	bool may_restart;                  /* it can return the same rows again */
-	int attributes;                    /* set by the sort: of a tuple it reads the values of these leading ones */
-	const GpuSortThreshold *threshold; /* set by the sort; NULL: all rows are wanted */
-	uint64 left_out;                   /* rows that were, by threshold */
+	bool may_restart;            /* it can return the same rows again */
+	int attributes;              /* set by the sort: of a tuple it reads the values of these leading ones */
+	GpuSortThreshold *threshold; /* set by the sort; NULL: all rows are wanted */
+	uint64 left_out;             /* rows that were, by threshold */
 };
 
 #endif /* GPUSORT_SOURCE_H */

@@ -23,13 +23,16 @@
  * The source is told of the last row's value (GpuSortThreshold), so that it leaves most of the rows out before
  * it makes anything of them.
  *
+ * Processes that find the first rows of their parts, of which those of all are found then, count together the keys of
+ * what they take (cutoff.h): else each would pass on as many rows as are wanted of all.
+ *
  * WITH TIES rows that are equal to the last row, in all columns, stay.
  *
  * Rows that turn out to be wider than the planner thought, or ties, may not fit work_mem: collect gives up then.  The
  * rows that it has are the first ones of the input again (give_back), before those that have not been read, and whoever
  * sorts these gets no wrong rows for those that are missing.  That is also how a worker passes on what it has found.
  *
- * Legal order of calls: create, once; then for each sort begin, collect, and either give_back, or sort, and next and
+ * Legal order of calls: create, once; then for each sort begin, share where others find first rows, too, collect, and either give_back, or sort, and next and
  * rewind as often as wanted.
  *
  * Memory: what create makes belongs to the context that was current then; the rows are of the input's first.context,
@@ -52,6 +55,9 @@
 /* Rows that are taken beside those that are wanted, at least. */
 #define ROWS_MORE 64
 
+/* A source that asks gets the last row anew when one in so many of those that are wanted has come. */
+#define SETTLE_PART 32
+
 /* One in so many rows that the C library's tables drop is compared by the comparator. */
 #define WHOLE_EVERY 32
 
@@ -66,6 +72,7 @@ typedef struct TopRow
 
 struct GpuSortTopRows
 {
+	GpuSortThreshold threshold; /* must be first field: what the source is told */
 	GpuSortRows *rows_of;
 	const GpuSortColumn *columns;
 	int ncolumns;
@@ -84,13 +91,13 @@ struct GpuSortTopRows
 	TopRow *rows; /* in no order; after sort in order */
 	uint64 count;
 	uint64 capacity;
-	uint64 most;   /* when there are so many, those that are not wanted are dropped */
-	bool has_last; /* rows behind last are not wanted, nor those that equal it, but for ties */
-	TopRow last;   /* one of rows */
-	GpuSortThreshold threshold;
-	Size bytes;    /* of rows */
-	uint64 seen;   /* rows of the source, but those that it left out */
-	uint64 copied; /* of these */
+	uint64 most;           /* when there are so many, those that are not wanted are dropped */
+	bool has_last;         /* rows behind last are not wanted, nor those that equal it, but for ties */
+	TopRow last;           /* one of rows */
+	GpuSortCutoff *cutoff; /* what the processes have found together; NULL: there are no others, or no keys */
+	Size bytes;            /* of rows */
+	uint64 seen;           /* rows of the source, but those that it left out */
+	uint64 copied;         /* of these */
 	uint64 left_out;
 	uint32 dropped_by_table;
 	uint64 next; /* row to be given out */
@@ -131,31 +138,6 @@ gpusort_top_rows_create(GpuSortRows *rows, const GpuSortColumn *columns, int nco
 		Assert(top->keys->words <= KEY_WORDS);
 	}
 	return top;
-}
-
-/* Begins a sort of which so many rows are wanted, and those that equal the last of them. */
-void
-gpusort_top_rows_begin(GpuSortTopRows *top, uint64 wanted, bool with_ties, MemoryContext context)
-{
-	top->context = context;
-	top->wanted = wanted;
-	top->with_ties = with_ties;
-	top->rows = NULL;
-	top->count = top->capacity = 0;
-	top->most = wanted;
-	top->has_last = false;
-	top->libc = NULL;
-	if (top->columns[0].encoding == GPUSORT_ENCODE_LIBC_TEXT &&
-		!gpusort_shared_distrusts(CollationRelationId, linitial_oid(top->columns[0].libc_collations)))
-		top->libc = &top->columns[0];
-	top->threshold = (GpuSortThreshold){
-		.equal_wanted = with_ties || top->ncolumns > 1,
-		.descending = top->columns[0].descending,
-		.nulls_first = top->columns[0].nulls_first};
-	top->bytes = 0;
-	top->seen = top->copied = top->left_out = 0;
-	top->dropped_by_table = 0;
-	gpusort_top_rows_rewind(top);
 }
 
 /* Compares the beginnings of strings under a collation of the C library; 0 where they do not decide. */
@@ -340,8 +322,7 @@ select_first(GpuSortTopRows *top)
 	top->count = kept;
 	top->most = kept + Max(kept, ROWS_MORE);
 
-	/* The source is told, of types that it knows. */
-	top->threshold.known = top->columns[0].fixed_bits > 0;
+	top->threshold.known = true;
 	top->threshold.value = top->last.value;
 	top->threshold.isnull = top->last.isnull;
 }
@@ -368,6 +349,8 @@ may_be_first(GpuSortTopRows *top, const GpuSortRow *row, const TopRow *new)
 {
 	int order;
 
+	if (top->cutoff != NULL && gpusort_cutoff_drops(top->cutoff, new->key))
+		return false;
 	if (unlikely(!top->has_last))
 		return true;
 	if (is_dropped_by_table(top, new))
@@ -403,6 +386,8 @@ take(GpuSortTopRows *top, const GpuSortRow *row)
 	if (unlikely(may_be_first(top, row, &new)))
 	{
 		add_row(top, row, &new);
+		if (top->cutoff != NULL && !top->cutoff->useless)
+			gpusort_cutoff_took(top->cutoff, new.key);
 		if (top->count == top->most)
 			select_first(top);
 	}
@@ -422,6 +407,89 @@ drop_unwanted(GpuSortTopRows *top)
 	select_first(top);
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(top->scratch);
+}
+
+/* The threshold's is_behind, where the first column has keys. */
+static bool
+is_behind_by_key(GpuSortThreshold *threshold, Datum value, bool isnull)
+{
+	const GpuSortTopRows *top = (const GpuSortTopRows *) threshold;
+	const uint64 *last = top->last.key;
+	uint64 key[KEY_WORDS] = {0};
+
+	if (!threshold->by_value && !isnull && !gpusort_is_plain((struct varlena *) DatumGetPointer(value)))
+		return false;
+	(void) gpusort_keys_encode(top->keys, &value, &isnull, key);
+	return key[0] > last[0] || (key[0] == last[0] && key[1] > last[1]);
+}
+
+/* The threshold's is_behind, where the C library's tables tell. */
+static bool
+is_behind_by_table(GpuSortThreshold *threshold, Datum value, bool isnull)
+{
+	const TopRow new = {.value = value, .isnull = isnull};
+
+	if (unlikely(isnull))
+		return !threshold->isnull && !threshold->nulls_first;
+	return is_dropped_by_table((GpuSortTopRows *) threshold, &new);
+}
+
+/* The threshold's settle: of many rows that are wanted, a few more may be taken before it is worth it. */
+static void
+settle(GpuSortThreshold *threshold)
+{
+	GpuSortTopRows *top = (GpuSortTopRows *) threshold;
+
+	if (top->count > top->wanted + top->wanted / SETTLE_PART)
+		drop_unwanted(top);
+}
+
+/* Begins a sort of which so many rows are wanted, and those that equal the last of them. */
+void
+gpusort_top_rows_begin(GpuSortTopRows *top, uint64 wanted, bool with_ties, MemoryContext context)
+{
+	top->context = context;
+	top->wanted = wanted;
+	top->with_ties = with_ties;
+	top->rows = NULL;
+	top->count = top->capacity = 0;
+	top->most = wanted;
+	top->has_last = false;
+	top->libc = NULL;
+	if (top->columns[0].encoding == GPUSORT_ENCODE_LIBC_TEXT &&
+		!gpusort_shared_distrusts(CollationRelationId, linitial_oid(top->columns[0].libc_collations)))
+		top->libc = &top->columns[0];
+	top->threshold = (GpuSortThreshold){
+		.by_value = top->columns[0].fixed_bits > 0,
+		.is_behind = top->keys != NULL ? is_behind_by_key : top->libc != NULL ? is_behind_by_table
+																			  : NULL,
+		.settle = settle,
+		.equal_wanted = with_ties || top->ncolumns > 1,
+		.descending = top->columns[0].descending,
+		.nulls_first = top->columns[0].nulls_first};
+	top->cutoff = NULL;
+	top->bytes = 0;
+	top->seen = top->copied = top->left_out = 0;
+	top->dropped_by_table = 0;
+	gpusort_top_rows_rewind(top);
+}
+
+/* Begins what processes know together of rows of which so many are wanted. */
+void
+gpusort_top_rows_shared_init(GpuSortCutoffShared *shared, uint64 wanted)
+{
+	gpusort_cutoff_shared_init(shared, KEY_WORDS, wanted);
+}
+
+/* Lets the process, which has begun, drop rows by what others find, too. */
+void
+gpusort_top_rows_share(GpuSortTopRows *top, GpuSortCutoffShared *shared)
+{
+	MemoryContext caller = MemoryContextSwitchTo(top->context);
+
+	if (top->keys != NULL)
+		top->cutoff = gpusort_cutoff_join(shared);
+	MemoryContextSwitchTo(caller);
 }
 
 /* Reads the input to its end; false if the rows that are to be kept do not fit work_mem, before the end. */
@@ -458,11 +526,17 @@ void
 gpusort_top_rows_give_back(GpuSortTopRows *top, GpuSortInput *input, bool ended)
 {
 	char **rows = MemoryContextAlloc(top->row_context, Max(top->count, 1) * sizeof(char *));
+	int kept = 0;
 
 	drop_unwanted(top);
+	if (top->cutoff != NULL)
+		gpusort_cutoff_tell(top->cutoff);
 	for (uint64 i = 0; i < top->count; i++)
-		rows[i] = top->rows[i].row;
-	gpusort_input_keep(input, rows, top->count, ended);
+	{
+		if (top->cutoff == NULL || !gpusort_cutoff_is_beyond(top->cutoff, top->rows[i].key))
+			rows[kept++] = top->rows[i].row;
+	}
+	gpusort_input_keep(input, rows, kept, ended);
 	top->count = 0;
 }
 

@@ -32,6 +32,8 @@ typedef struct GpuSortTopRows GpuSortTopRows;
 
 extern GpuSortTopRows *gpusort_top_rows_create(GpuSortRows *rows, const GpuSortColumn *columns, int ncolumns);
 extern void gpusort_top_rows_begin(GpuSortTopRows *top, uint64 wanted, bool with_ties, MemoryContext context);
+extern void gpusort_top_rows_share(GpuSortTopRows *top, GpuSortCutoffShared *shared);
+extern void gpusort_top_rows_shared_init(GpuSortCutoffShared *shared, uint64 wanted);
 extern bool gpusort_top_rows_collect(GpuSortTopRows *top, GpuSortInput *input);
 extern void gpusort_top_rows_give_back(GpuSortTopRows *top, GpuSortInput *input, bool ended);
 extern void gpusort_top_rows_sort(GpuSortTopRows *top);
@@ -42,13 +44,16 @@ extern uint64 gpusort_top_rows_seen(const GpuSortTopRows *top);
 extern uint64 gpusort_top_rows_copied(const GpuSortTopRows *top);
 extern Size gpusort_top_rows_bytes(const GpuSortTopRows *top);
 
-/* Returns true if the first rows, so many of these, of width bytes as the planner has it, are to be found here. */
+/*
+ * Returns true if the first rows, so many of these, of width bytes as the planner has it, are to be found here; led: by
+ * what they find, the source leaves out blocks of its table.
+ */
 static inline bool
-gpusort_top_rows_fit(double first, double rows, uint32 width)
+gpusort_top_rows_fit(double first, double rows, uint32 width, bool led)
 {
 	const double rows_per_top = first <= GPUSORT_TOP_ROWS_FEW ? GPUSORT_ROWS_PER_WANTED : GPUSORT_ROWS_PER_TOP;
 
-	return first <= GPUSORT_TOP_ROWS_MAX && first * rows_per_top <= rows &&
+	return first <= GPUSORT_TOP_ROWS_MAX && (led || first * rows_per_top <= rows) &&
 		2 * first * (gpusort_row_bytes(width) + GPUSORT_TOP_ROW_OVERHEAD) <= work_mem * 1024.0;
 }
 

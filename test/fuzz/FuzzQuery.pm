@@ -16,7 +16,7 @@
 #   whole  ranked: all rows of rank must come
 #   settings  that make what it is about likely, if any
 #
-# Queries have no volatile functions, and no LIMIT below anything unless the order
+# Queries have no volatile functions but one that returns its argument, and no LIMIT below anything unless the order
 # is total: PostgreSQL must owe the answer, not just give it.
 package FuzzQuery;
 
@@ -95,7 +95,8 @@ sub _select
 		$limit =~ s/FETCH FIRST (\d+) ROWS WITH TIES/LIMIT $1/;
 	}
 	my $keys = join ', ', @keys;
-	my $rest = "FROM $from->{sql}" . where_of($from);
+	my $volatile = chance(5) ? "fz.same($from->{ids}[0]) % @{[ between(2, 9) ]} <> 1" : undef;
+	my $rest = "FROM $from->{sql}" . where_of($from, $volatile);
 	my $list = aliased(@outputs);
 	return {
 		sql => "SELECT $list $rest ORDER BY $keys$limit$suffix",

@@ -274,6 +274,7 @@ sub fixtures
 CREATE SCHEMA fz;
 CREATE FUNCTION fz.h(bigint, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
 	AS 'SELECT hashint8extended($1, $2) & 9223372036854775807';
+CREATE FUNCTION fz.same(bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN $1; END';
 -- another extension's type, if it is there
 DO $$ BEGIN
 	IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'citext') THEN

@@ -85,6 +85,17 @@ SELECT is(nextval('gs.top_calls'), 6001::bigint, 'is asked of all rows');
 SELECT is((SELECT count(*) FROM (SELECT id, gs.top_call(few) FROM gs.top ORDER BY i8 LIMIT 10) s), 10::bigint, 'a volatile column');
 RESET gpusort.force;
 
+-- conditions that are asked after the threshold, as nobody can tell, and such as may not be
+SELECT is(gs.compare_results(format('SELECT id FROM gs.top WHERE %s ORDER BY %s, id LIMIT 25', condition, key)), 'same', format('%s by %s', condition, key))
+FROM unnest(ARRAY['nil < 2500', 'none IS NULL', 'nil IS NULL AND b', 'c = ''c4ca4238a0b923820dcc509a6f75849b'' OR few < 9', 'up % 7 = 3', 'length(t) > 3', 'n > 100', 'wide IS NULL', 'i8 < 0']) condition,
+	 unnest(ARRAY['i8', 'f8 DESC', 'n', 'n DESC NULLS LAST', 't', 't DESC NULLS FIRST', 'w', 'nil', 'nil DESC', 'none', 'i2']) key;
+SELECT is(gs.compare_results(format('SELECT count(*), sum(id) FROM (SELECT * FROM gs.top WHERE nil < 2500 ORDER BY %s FETCH FIRST 20 ROWS WITH TIES) s', key)), 'same', 'ties of a condition by ' || key)
+FROM unnest(ARRAY['few', 'few DESC', 'w', 'e', 'n', 'i2']) key;
+SET gpusort.force = on;
+SELECT throws_ok('SELECT id FROM gs.top WHERE 1 / (id - 6000) < 1 ORDER BY up LIMIT 10', '22012', NULL, 'a condition that fails is asked of all rows');
+SELECT throws_ok('SELECT id FROM gs.top WHERE few < 50 AND 1 / (id - 6000) < 1 ORDER BY t LIMIT 10', '22012', NULL, 'and behind another');
+RESET gpusort.force;
+
 -- the estimate is far off; rows grow wider than work_mem has room for
 CREATE FUNCTION gs.top_believed(n int, width int) RETURNS TABLE (id int, k int, pad text) LANGUAGE sql STABLE ROWS 1000000 AS $$ SELECT i, (i * 7919::bigint % 50021)::int, repeat('x', width) FROM generate_series(1, n) i OFFSET 0 $$;
 SET work_mem = '256kB';

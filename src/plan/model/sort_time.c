@@ -499,7 +499,7 @@ gpusort_native_sort_time(double rows, int width, double first, double string_fac
 bool
 gpusort_sort_finds_top(const GpuSortTime *time, double rows, double first)
 {
-	return first >= 0 && gpusort_top_rows_fit(Max(first, 1), rows, time->width);
+	return first >= 0 && gpusort_top_rows_fit(Max(first, 1), rows, time->width, time->index > 0);
 }
 
 /* The same as below where each process finds the first of its rows by itself. */
@@ -508,10 +508,10 @@ top_time(GpuSortTime time, double rows, double first)
 {
 	double row = time.by_page ? 0 : gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * time.string_factor;
 
-	time.setup = 0;
-	time.ingest = TOP_PART * (row + moves_time(rows, Max(first, 1)) / rows) * gpusort_row_cost / DEFAULT_ROW_COST;
+	time.setup = time.index;
+	time.ingest = TOP_PART * (row + moves_time(Max(rows, first), Max(first, 1)) / rows) * gpusort_row_cost / DEFAULT_ROW_COST;
 	time.order = time.compare = time.ties = 0;
-	time.emit *= first / rows;
+	time.emit *= Min(first / rows, 1);
 	time.verified = false;
 	return time;
 }

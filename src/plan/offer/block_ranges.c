@@ -37,6 +37,7 @@
 #include "plan/model/shape.h"
 #include "plan/offer/paths.h"
 #include "settings.h"
+#include "sort/top_rows.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -266,7 +267,7 @@ gpusort_block_ranges_path(PlannerInfo *root, const Path *path, double first)
 	Path *scan;
 	double part;
 
-	if (first < 1 || first > GPUSORT_FIRST_KEYS_MAX || native == NULL || path->pathkeys == NIL ||
+	if (first < 1 || first > GPUSORT_TOP_ROWS_MAX || native == NULL || path->pathkeys == NIL ||
 		!is_plain_table(root, native->parent) ||
 		contain_volatile_functions((Node *) sort->subpath->pathtarget->exprs))
 		return NULL;

@@ -522,6 +522,7 @@ gpusort_first_blocks_path(PlannerInfo *root, RelOptInfo *rel, Path *scan, double
 	scan->rows = clamp_row_est(rows);
 	time = gpusort_path_sort_time(root, scan, scan->rows, pathkeys, &admission);
 	time.setup += index_time;
+	time.index = index_time;
 	sort = make_path(root, rel, scan, pathkeys, scan->rows, &time);
 	sort->block_index = *index;
 	return &sort->custom.path;
