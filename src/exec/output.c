@@ -296,7 +296,7 @@ write_ranges(GpuSortFormer *former, void *arg)
 	RowWriter writer = {
 		.state = state,
 		.queue = gpusort_row_queue_open_writer(gpusort_output_queue_place(state->shared, ParallelWorkerNumber),
-											   former != NULL),
+											   &state->shared->queues, ParallelWorkerNumber, former != NULL),
 		.former = former,
 	};
 

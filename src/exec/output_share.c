@@ -132,7 +132,7 @@ open_queues(GpuSortOutputState *state)
 		void *place = gpusort_output_queue_place(state->shared, i);
 
 		gpusort_row_queue_create(place);
-		state->queues[i] = gpusort_row_queue_open_reader(place);
+		state->queues[i] = gpusort_row_queue_open_reader(place, &state->shared->queues, i);
 	}
 }
 
@@ -234,6 +234,7 @@ gpusort_output_initialize_shared(CustomScanState *node, ParallelContext *pcxt, v
 	state->shared = coordinate;
 	state->workers = pcxt;
 	create_shared(state, state->shared, 1 + pcxt->nworkers);
+	gpusort_row_queues_create(&state->shared->queues, pcxt->seg);
 	if (state->format != NULL)
 	{
 		state->shared->formed = true;
@@ -289,6 +290,7 @@ gpusort_output_reinitialize_shared(CustomScanState *node, ParallelContext *pcxt,
 	if (state->workers == NULL)
 		return;
 	end_run(state);
+	gpusort_row_queues_start(&state->shared->queues);
 	gpusort_window_ranges_free(&state->shared->window, node->ss.ps.state->es_query_dsa);
 	share(state);
 }
