@@ -36,11 +36,13 @@ typedef enum GpuSortOutputStage
 typedef struct GpuSortOutputShared
 {
 	GpuSortClaims claims;
-	bool alone;     /* one process does everything, without the service */
-	int nprocesses; /* number of processes, if all workers start */
-	bool formed;    /* workers form their rows, and queues carry bytes */
-	bool leads_all; /* the leader reads all rows, as one range */
-	bool into;      /* all processes write their rows into a new table's pages, without queues */
+	bool alone;              /* one process runs the plan, without the service */
+	bool has_parts;          /* alone, but all have sorted their parts of the rows */
+	int nprocesses;          /* number of processes, if all workers start */
+	bool formed;             /* workers form their rows, and queues carry bytes */
+	bool leads_all;          /* the leader reads all rows, as one range */
+	bool into;               /* all processes write their rows into a new table's pages, without queues */
+	GpuSortRowQueues queues; /* if there are row queues */
 	GpuSortWindowShared window;
 	GpuSortProcessFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* by process; each writes its own */
 } GpuSortOutputShared;

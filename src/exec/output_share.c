@@ -86,6 +86,7 @@ begin_run(GpuSortOutputState *state)
 	memset(shared->figures, 0, shared->nprocesses * sizeof(GpuSortProcessFigures));
 	shared->leads_all = state->only_formed && !shared->formed && !shared->into;
 	shared->alone = !begin_in_service(state, &failure);
+	shared->has_parts = shared->alone && state->workers != NULL && gpusort_nodes_may_have_parts(&state->nodes);
 	if (shared->into)
 		gpusort_new_table_init(gpusort_output_into(shared), state->into);
 	if (!shared->alone)
@@ -131,7 +132,7 @@ open_queues(GpuSortOutputState *state)
 		void *place = gpusort_output_queue_place(state->shared, i);
 
 		gpusort_row_queue_create(place);
-		state->queues[i] = gpusort_row_queue_open_reader(place);
+		state->queues[i] = gpusort_row_queue_open_reader(place, &state->shared->queues, i);
 	}
 }
 
@@ -233,6 +234,7 @@ gpusort_output_initialize_shared(CustomScanState *node, ParallelContext *pcxt, v
 	state->shared = coordinate;
 	state->workers = pcxt;
 	create_shared(state, state->shared, 1 + pcxt->nworkers);
+	gpusort_row_queues_create(&state->shared->queues, pcxt->seg);
 	if (state->format != NULL)
 	{
 		state->shared->formed = true;
@@ -288,6 +290,7 @@ gpusort_output_reinitialize_shared(CustomScanState *node, ParallelContext *pcxt,
 	if (state->workers == NULL)
 		return;
 	end_run(state);
+	gpusort_row_queues_start(&state->shared->queues);
 	gpusort_window_ranges_free(&state->shared->window, node->ss.ps.state->es_query_dsa);
 	share(state);
 }

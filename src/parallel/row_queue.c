@@ -21,10 +21,16 @@
  *	ranges whose rows are more than a ring would be made one after the other.  They go into the ring,
  *	as it takes them, whenever another batch is sent or a range ends.
  *
+ * A CLIENT THAT STOPS READING
+ *	A leader that waits for its client reads no queue, and workers would wait as long as the client likes.  If none of
+ *	the leader's queues was read for PATIENCE_MS and it is that which it waits for, a worker puts all it
+ *	has, and all that follows, into a temporary file, and ends: the leader reads the file behind what is in the ring.
+ *	Not where temp_file_limit is set, for then the statement could fail by that.
+ *
  * WAITS
  *	put and end_range wait while the ring is full and as much waits already as may, on the
  *	process latch, as shm_mq_send would, and end on cancel like it; close_writer waits until all is in
- *	the ring.  next never waits: after EMPTY the caller waits for
+ *	the ring, or in the file.  next never waits: after EMPTY the caller waits for
  *	its latch, which shm_mq sets, resets it, and asks again.
  *
  *	shm_mq keeps a quarter of the ring back before it tells the leader.  So that the leader
@@ -53,7 +59,9 @@
 #include "server/wait_events.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/wait_event.h"
 
 /*
  * Of rows in a batch: enough to make a message worth while, and less than a core's fastest cache.  Of bytes more, since
@@ -65,6 +73,9 @@
 /* The least worth while to send early, but for the first row of a range. */
 #define EARLY_BYTES ((Size) 256)
 
+/* So long a leader that waits for its client is waited for. */
+#define PATIENCE_MS 2000
+
 /* What the worker is to know of the leader. */
 #define WAITING UINT32_C(1) /* it has read all that has come, and waits for more */
 #define CLOSED  UINT32_C(2) /* it reads no more */
@@ -74,7 +85,11 @@ struct GpuSortRowQueue
 {
 	union
 	{
-		pg_atomic_uint32 leader; /* flags above */
+		struct
+		{
+			pg_atomic_uint32 leader; /* flags above */
+			pg_atomic_uint32 filed;  /* not 0: the worker has a file, which is behind what is in the ring */
+		};
 		char line[PG_CACHE_LINE_SIZE];
 	} u;
 };
@@ -94,7 +109,10 @@ StaticAssertDecl(offsetof(Message, data) % MAXIMUM_ALIGNOF == 0, "rows are forme
 struct GpuSortRowQueueWriter
 {
 	GpuSortRowQueue *queue;
+	GpuSortRowQueues *queues;
+	int worker;
 	shm_mq_handle *messages;
+	BufFile *file; /* where all goes; NULL: to the ring */
 	MemoryContext context;
 	Size batch_bytes;     /* of rows, or of what they were formed as, in a batch */
 	GpuSortRowForm *form; /* of rows that are no tuples yet; NULL: there was none */
@@ -131,6 +149,28 @@ gpusort_row_queue_bytes(void)
 	return sizeof(GpuSortRowQueue) + GPUSORT_ROW_QUEUE_BYTES;
 }
 
+/* Makes, in the leader, what its queues have in common, in memory of that segment. */
+void
+gpusort_row_queues_create(GpuSortRowQueues *queues, dsm_segment *segment)
+{
+	queues->segment = dsm_segment_handle(segment);
+	SharedFileSetInit(&queues->files, segment);
+	pg_atomic_init_u64(&queues->taken, 0);
+}
+
+/* Drops the files of workers that have ended; others are about to start. */
+void
+gpusort_row_queues_start(GpuSortRowQueues *queues)
+{
+	SharedFileSetDeleteAll(&queues->files);
+}
+
+static void
+file_name(int worker, char *name)
+{
+	snprintf(name, MAXPGPATH, "queue%d", worker);
+}
+
 /* Makes, in the leader, an empty queue at shared, which is aligned to 8 bytes, whatever is there. */
 void
 gpusort_row_queue_create(void *shared)
@@ -138,6 +178,7 @@ gpusort_row_queue_create(void *shared)
 	GpuSortRowQueue *queue = shared;
 
 	pg_atomic_init_u32(&queue->u.leader, 0);
+	pg_atomic_init_u32(&queue->u.filed, 0);
 	(void) shm_mq_create(queue_messages(queue), GPUSORT_ROW_QUEUE_BYTES);
 }
 
@@ -152,13 +193,18 @@ begin_batch(GpuSortRowQueueWriter *writer)
 	writer->cursor = writer->batch->data;
 }
 
-/* Opens a queue that the leader has opened, of rows or of bytes, to write to it; one process may, once. */
+/*
+ * Opens the queue of this worker, one of those, that the leader has opened, of rows or of bytes, to write to it; one
+ * process may, once.
+ */
 GpuSortRowQueueWriter *
-gpusort_row_queue_open_writer(void *shared, bool of_bytes)
+gpusort_row_queue_open_writer(void *shared, GpuSortRowQueues *queues, int worker, bool of_bytes)
 {
 	GpuSortRowQueueWriter *writer = palloc0(sizeof(GpuSortRowQueueWriter));
 
 	writer->queue = shared;
+	writer->queues = queues;
+	writer->worker = worker;
 	writer->context = CurrentMemoryContext;
 	writer->batch_bytes = of_bytes ? LONG_BATCH_BYTES : BATCH_BYTES;
 	slist_init(&writer->waiting);
@@ -187,13 +233,58 @@ release_message(GpuSortRowQueueWriter *writer, Message *message)
 		pfree(message);
 }
 
-/* Waits, since the ring is full, until the leader has read from it, or something else happens. */
-static void
-wait_for_room(void)
+/*
+ * Waits, since the ring is full, until the leader has read from it, or something else happens.  Returns false if it is
+ * not to be waited for any longer.
+ */
+static bool
+wait_for_room(GpuSortRowQueueWriter *writer)
 {
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, gpusort_wait_event(GPUSORT_WAIT_EXCHANGE_ROOM));
+	const uint64 taken = pg_atomic_read_u64(&writer->queues->taken);
+	const int limited = temp_file_limit < 0 ? WL_TIMEOUT : 0;
+	const int events = WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | limited, PATIENCE_MS,
+								 gpusort_wait_event(GPUSORT_WAIT_EXCHANGE_ROOM));
+	const PGPROC *leader;
+
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
+	if ((events & WL_LATCH_SET) || !(events & WL_TIMEOUT) || pg_atomic_read_u64(&writer->queues->taken) != taken)
+		return true;
+	leader = shm_mq_get_receiver(queue_messages(writer->queue));
+	return leader->wait_event_info != WAIT_EVENT_CLIENT_WRITE;
+}
+
+/* Puts the oldest message that waits into the file; its memory is released. */
+static void
+file_oldest(GpuSortRowQueueWriter *writer)
+{
+	Message *message = slist_container(Message, node, slist_pop_head_node(&writer->waiting));
+
+	BufFileWrite(writer->file, &message->bytes, sizeof(message->bytes));
+	BufFileWrite(writer->file, message->data, message->bytes);
+	writer->waiting_bytes -= message->bytes;
+	release_message(writer, message);
+}
+
+/* Makes the file where all goes from now on, in place of the ring; the first message that waits may be there in part. */
+static void
+begin_file(GpuSortRowQueueWriter *writer)
+{
+	MemoryContext caller = MemoryContextSwitchTo(writer->context);
+	char name[MAXPGPATH];
+
+	SharedFileSetAttach(&writer->queues->files, dsm_find_mapping(writer->queues->segment));
+	file_name(writer->worker, name);
+	writer->file = BufFileCreateFileSet(&writer->queues->files.fs, name);
+	MemoryContextSwitchTo(caller);
+}
+
+/* Puts all that waits into the file. */
+static void
+file_waiting(GpuSortRowQueueWriter *writer)
+{
+	while (!slist_is_empty(&writer->waiting))
+		file_oldest(writer);
 }
 
 /*
@@ -203,6 +294,11 @@ wait_for_room(void)
 static bool
 push_waiting(GpuSortRowQueueWriter *writer, Size most)
 {
+	if (writer->file != NULL)
+	{
+		file_waiting(writer);
+		return !(pg_atomic_read_u32(&writer->queue->u.leader) & CLOSED);
+	}
 	while (!slist_is_empty(&writer->waiting))
 	{
 		Message *message = slist_head_element(Message, node, &writer->waiting);
@@ -214,8 +310,11 @@ push_waiting(GpuSortRowQueueWriter *writer, Size most)
 		result = shm_mq_send(writer->messages, message->bytes, message->data, true, message->tell);
 		if (result == SHM_MQ_WOULD_BLOCK && writer->waiting_bytes > most)
 		{
-			wait_for_room();
-			continue;
+			if (wait_for_room(writer))
+				continue;
+			begin_file(writer);
+			file_waiting(writer);
+			return true;
 		}
 		if (result != SHM_MQ_SUCCESS)
 			return result == SHM_MQ_WOULD_BLOCK;
@@ -444,12 +543,19 @@ gpusort_row_queue_end_range(GpuSortRowQueueWriter *writer)
 }
 
 /*
- * Closes the writer, which is gone then; waits until all is in the ring.  Rows of a range that was not ended are lost.
+ * Closes the writer, which is gone then; waits until all is in the ring, or in the file.  Rows of a range that was not ended are lost.
  */
 void
 gpusort_row_queue_close_writer(GpuSortRowQueueWriter *writer)
 {
 	(void) push_waiting(writer, 0);
+	if (writer->file != NULL)
+	{
+		BufFileExportFileSet(writer->file);
+		BufFileClose(writer->file);
+		pg_atomic_write_u32(&writer->queue->u.filed, 1);
+		pg_write_barrier();
+	}
 	shm_mq_detach(writer->messages);
 	while (!slist_is_empty(&writer->waiting))
 		pfree(slist_container(Message, node, slist_pop_head_node(&writer->waiting)));
@@ -459,13 +565,16 @@ gpusort_row_queue_close_writer(GpuSortRowQueueWriter *writer)
 	pfree(writer);
 }
 
-/* Opens a new queue to read it, before the process that writes to it starts. */
+/* Opens the new queue of this worker, one of those, to read it, before the process that writes to it starts. */
 GpuSortRowQueueReader *
-gpusort_row_queue_open_reader(void *shared)
+gpusort_row_queue_open_reader(void *shared, GpuSortRowQueues *queues, int worker)
 {
 	GpuSortRowQueueReader *reader = palloc0(sizeof(GpuSortRowQueueReader));
 
 	reader->queue = shared;
+	reader->queues = queues;
+	reader->worker = worker;
+	reader->context = CurrentMemoryContext;
 	shm_mq_set_receiver(queue_messages(reader->queue), MyProc);
 	reader->messages = shm_mq_attach(queue_messages(reader->queue), NULL, NULL);
 	return reader;
@@ -488,6 +597,49 @@ receive_message(GpuSortRowQueueReader *reader, Size *bytes, void **data)
 	return result;
 }
 
+static void
+report_unreadable(void)
+{
+	ereport(ERROR, (errcode_for_file_access(), errmsg("could not read rows back from gpusort's temporary file: %m")));
+}
+
+/* Gets the next message of the worker's file, which is whole; false if there is none, or no file. */
+static bool
+read_message(GpuSortRowQueueReader *reader, Size *bytes, void **data)
+{
+	Size got;
+
+	if (reader->file == NULL)
+	{
+		MemoryContext caller;
+		char name[MAXPGPATH];
+
+		pg_read_barrier();
+		if (pg_atomic_read_u32(&reader->queue->u.filed) == 0)
+			return false;
+		file_name(reader->worker, name);
+		caller = MemoryContextSwitchTo(reader->context);
+		reader->file = BufFileOpenFileSet(&reader->queues->files.fs, name, O_RDONLY, false);
+		MemoryContextSwitchTo(caller);
+	}
+	got = BufFileRead(reader->file, bytes, sizeof(*bytes));
+	if (got == 0)
+		return false;
+	if (got != sizeof(*bytes))
+		report_unreadable();
+	if (*bytes > reader->allocated)
+	{
+		if (reader->message != NULL)
+			pfree(reader->message);
+		reader->message = MemoryContextAllocHuge(reader->context, *bytes);
+		reader->allocated = *bytes;
+	}
+	if (BufFileRead(reader->file, reader->message, *bytes) != *bytes)
+		report_unreadable();
+	*data = reader->message;
+	return true;
+}
+
 /* Does what gpusort_row_queue_next does, where no row is left in the current batch. */
 GpuSortRowQueueRead
 gpusort_row_queue_next_batch(GpuSortRowQueueReader *reader, MinimalTuple *row)
@@ -504,8 +656,11 @@ gpusort_row_queue_next_batch(GpuSortRowQueueReader *reader, MinimalTuple *row)
 			case SHM_MQ_WOULD_BLOCK:
 				return GPUSORT_ROW_QUEUE_EMPTY;
 			case SHM_MQ_DETACHED:
-				return GPUSORT_ROW_QUEUE_GONE;
+				if (!read_message(reader, &bytes, &data))
+					return GPUSORT_ROW_QUEUE_GONE;
+				break;
 		}
+		(void) pg_atomic_fetch_add_u64(&reader->queues->taken, 1);
 		reader->cursor = data;
 		reader->end = reader->cursor + MAXALIGN(bytes);
 	}
@@ -528,5 +683,9 @@ gpusort_row_queue_close_reader(GpuSortRowQueueReader *reader)
 {
 	(void) pg_atomic_fetch_or_u32(&reader->queue->u.leader, CLOSED);
 	shm_mq_detach(reader->messages);
+	if (reader->file != NULL)
+		BufFileClose(reader->file);
+	if (reader->message != NULL)
+		pfree(reader->message);
 	pfree(reader);
 }

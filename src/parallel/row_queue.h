@@ -24,12 +24,24 @@
 
 #include "access/htup_details.h"
 #include "executor/tuptable.h"
+#include "port/atomics.h"
+#include "storage/buffile.h"
+#include "storage/dsm.h"
+#include "storage/sharedfileset.h"
 #include "storage/shm_mq.h"
 
 /* Size of the ring.  A worker may be ahead of the leader by this, and by what it keeps in its own memory. */
 #define GPUSORT_ROW_QUEUE_BYTES ((Size) 1 << 20)
 
 typedef struct GpuSortRowQueueWriter GpuSortRowQueueWriter;
+
+/* What the queues of one leader have in common, in dynamic shared memory. */
+typedef struct GpuSortRowQueues
+{
+	dsm_handle segment;
+	SharedFileSet files;    /* of workers that did not wait for the leader's client */
+	pg_atomic_uint64 taken; /* batches that the leader has read */
+} GpuSortRowQueues;
 
 /* What comes next in a queue. */
 typedef enum GpuSortRowQueueRead
@@ -57,19 +69,28 @@ typedef struct GpuSortRowQueueReader
 	char *end;    /* of the batch */
 	struct GpuSortRowQueue *queue;
 	shm_mq_handle *messages;
+	GpuSortRowQueues *queues;
+	int worker;
+	BufFile *file;  /* what the worker has put there, behind what was in the ring; NULL: not open */
+	char *message;  /* the current batch, if it is from the file; or NULL */
+	Size allocated; /* bytes for that */
+	MemoryContext context;
 } GpuSortRowQueueReader;
 
 extern Size gpusort_row_queue_bytes(void);
+extern void gpusort_row_queues_create(GpuSortRowQueues *queues, dsm_segment *segment);
+extern void gpusort_row_queues_start(GpuSortRowQueues *queues);
 extern void gpusort_row_queue_create(void *shared);
 
-extern GpuSortRowQueueWriter *gpusort_row_queue_open_writer(void *shared, bool of_bytes);
+extern GpuSortRowQueueWriter *gpusort_row_queue_open_writer(void *shared, GpuSortRowQueues *queues, int worker,
+															bool of_bytes);
 extern bool gpusort_row_queue_put(GpuSortRowQueueWriter *writer, TupleTableSlot *slot);
 extern bool gpusort_row_queue_put_bytes(GpuSortRowQueueWriter *writer, const char *data, Size length);
 extern bool gpusort_row_queue_put_row_among_bytes(GpuSortRowQueueWriter *writer, TupleTableSlot *slot);
 extern bool gpusort_row_queue_end_range(GpuSortRowQueueWriter *writer);
 extern void gpusort_row_queue_close_writer(GpuSortRowQueueWriter *writer);
 
-extern GpuSortRowQueueReader *gpusort_row_queue_open_reader(void *shared);
+extern GpuSortRowQueueReader *gpusort_row_queue_open_reader(void *shared, GpuSortRowQueues *queues, int worker);
 extern GpuSortRowQueueRead gpusort_row_queue_next_batch(GpuSortRowQueueReader *reader, MinimalTuple *row);
 extern void gpusort_row_queue_close_reader(GpuSortRowQueueReader *reader);
 

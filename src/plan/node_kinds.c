@@ -97,6 +97,28 @@ gpusort_key_parts_both_sides(const PathKey *key)
 	return members != NIL;
 }
 
+/*
+ * Returns true if a side of a merge clause is found among its input's columns, which are of the class's members: an
+ * expression that the class has with another collation is computed once more for the clause.
+ */
+static bool
+is_column_of(const Node *argument, const EquivalenceClass *eclass)
+{
+	const Node *bare = argument;
+	ListCell *cell;
+
+	while (IsA(bare, RelabelType))
+		bare = (const Node *) ((const RelabelType *) bare)->arg;
+	if (IsA(bare, Var))
+		return true;
+	foreach(cell, eclass->ec_members)
+	{
+		if (equal(lfirst_node(EquivalenceMember, cell)->em_expr, argument))
+			return true;
+	}
+	return false;
+}
+
 /* Returns true if the first clause of a merge join compares what the rows of its sides are shared out by. */
 bool
 gpusort_joins_range_keys(const MergePath *path, const PathKey *outer, const PathKey *inner)
@@ -105,10 +127,13 @@ gpusort_joins_range_keys(const MergePath *path, const PathKey *outer, const Path
 
 	if (!gpusort_key_parts_both_sides(outer) || !gpusort_key_parts_both_sides(inner) || path->path_mergeclauses == NIL)
 		return false;
+	clause = linitial_node(RestrictInfo, path->path_mergeclauses);
+	if (!is_column_of(get_leftop(clause->clause), clause->left_ec) ||
+		!is_column_of(get_rightop(clause->clause), clause->right_ec))
+		return false;
 	if (outer->pk_eclass == inner->pk_eclass)
 		return true;
 	/* The sides of an outer join's clause are not equal in its rows, so they are of two classes. */
-	clause = linitial_node(RestrictInfo, path->path_mergeclauses);
 	return ((clause->left_ec == outer->pk_eclass && clause->right_ec == inner->pk_eclass) ||
 			(clause->left_ec == inner->pk_eclass && clause->right_ec == outer->pk_eclass)) &&
 		outer->pk_opfamily == inner->pk_opfamily && outer->pk_eclass->ec_collation == inner->pk_eclass->ec_collation &&

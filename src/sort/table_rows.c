@@ -90,11 +90,12 @@ clear(GpuSortRows *rows)
 }
 
 static Tuplesortstate *
-tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered, int options)
+tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered,
+				SortCoordinate coordinate, int options)
 {
 	const GpuSortTableRows *table = (const GpuSortTableRows *) rows;
 
-	return tuplesort_begin_cluster(table->desc, table->index, maintenance_work_mem, NULL, options);
+	return tuplesort_begin_cluster(table->desc, table->index, maintenance_work_mem, coordinate, options);
 }
 
 /* Hands a row in memory to PostgreSQL's sort. */

@@ -23,6 +23,7 @@ package FuzzQuery;
 use strict;
 use warnings;
 
+use Carp;
 use Exporter qw(import);
 use FuzzParts;
 use FuzzPlans;
@@ -30,7 +31,7 @@ use FuzzRandom;
 use FuzzTypes;
 
 our @EXPORT = qw(random_query);
-our @EXPORT_OK = qw(copy_options wire_options);
+our @EXPORT_OK = qw(way_out);
 
 # --- SELECT ---------------------------------------------------------------------------------------
 
@@ -170,19 +171,12 @@ sub _cursor
 			one_of('COMMIT', 'ROLLBACK'), $hold ? ('CLOSE ALL') : ()) };
 }
 
+# Rows that are put into a table, and read from there in the order in which they lie there.
 sub _create
 {
 	my ($context) = @_;
-	my $query = _ordered($context);
-	my $read = "SET LOCAL max_parallel_workers_per_gather = 0;\nTABLE made";
-
-	return { name => 'create table as', select => $query->{sql}, mode => 'exact',
-		sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\n$read;\nROLLBACK" } if $query->{sql} =~ / FOR / || chance(40);
-	return { name => 'insert', select => $query->{sql}, mode => 'exact',
-		sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\nTRUNCATE made;\nINSERT INTO made $query->{sql} RETURNING "
-			. "o1;\n$read;\nROLLBACK" } if chance(40);
-	return { name => 'materialized view', select => $query->{sql}, mode => 'exact',
-		sql => "BEGIN;\nCREATE MATERIALIZED VIEW made AS $query->{sql};\nREFRESH MATERIALIZED VIEW made;\n$read;\nROLLBACK" };
+	return _leaving(_ordered($context), 'create table as', 'create table as', 'insert', 'insert',
+		'materialized view');
 }
 
 sub _prepared
@@ -295,7 +289,7 @@ sub _long
 }
 
 # COPY's options, as text.
-sub copy_options
+sub _copy_options
 {
 	return one_of('', ' (FORMAT csv, HEADER)', q{ (FORMAT csv, FORCE_QUOTE *, NULL 'nil')}, ' (FORMAT binary)',
 		q{ (ENCODING 'SQL_ASCII', DELIMITER '|')});
@@ -303,7 +297,7 @@ sub copy_options
 
 # What a client of the protocol may ask for beside the query: formats of columns, of so many or all of them alike, and
 # most rows at once.
-sub wire_options
+sub _wire_options
 {
 	my ($columns) = @_;
 	my @formats = $columns && chance(40) ? map({ chance(50) ? 1 : 0 } 1 .. $columns) : (chance(80) ? 1 : 0);
@@ -311,21 +305,52 @@ sub wire_options
 	return { simple => chance(10), formats => \@formats, rows => chance(15) ? one_of(1, 100, 5000) : 0 };
 }
 
+# What has a query's rows leave by that way: before and after are statements round it, wire is as above.  Options:
+# columns: how many, if that is known; query: its text, which insert needs.
+sub way_out
+{
+	my ($way, %option) = @_;
+	my $read = ";\nSET LOCAL max_parallel_workers_per_gather = 0;\nTABLE made;\nROLLBACK";
+	my $file = q{'fuzz.' || current_database()};
+	my $begin = "SELECT current_setting('data_directory') || '/' || $file AS made \\gset\nCOPY (";
+	my $end = ";\nSELECT pg_read_binary_file($file)";
+	my $kind = one_of('', '', 'UNLOGGED ', 'TEMP ');
+
+	return { before => '', after => '', wire => _wire_options($option{columns}) } if $way eq 'protocol';
+	return { before => 'COPY (', after => ') TO STDOUT' . _copy_options() } if $way eq 'copy';
+	return { before => $begin, after => ") TO :'made'" . _copy_options() . $end } if $way eq 'copy to a file';
+	return { before => "SELECT 'cat > ' || $file AS made \\gset\nCOPY (",
+		after => ") TO PROGRAM :'made'" . _copy_options() . $end } if $way eq 'copy to a program';
+	return { before => "BEGIN;\nCREATE ${kind}TABLE made AS ", after => $read } if $way eq 'create table as';
+	return { before => "BEGIN;\nCREATE MATERIALIZED VIEW made AS ", after => ";\nREFRESH MATERIALIZED VIEW made$read" }
+		if $way eq 'materialized view';
+	return { before => "BEGIN;\nCREATE ${kind}TABLE made AS $option{query} WITH NO DATA;\nINSERT INTO made ",
+		after => (chance(30) ? ' RETURNING o1' : '') . $read } if $way eq 'insert';
+	croak "no such way: $way";
+}
+
+# A query whose rows leave by one of these ways; rows that are locked do so by the first.
+sub _leaving
+{
+	my ($query, @ways) = @_;
+	my $way = $query->{sql} =~ / FOR / ? $ways[0] : one_of(@ways);
+	my $round = way_out($way, columns => $query->{columns}, query => $query->{sql});
+
+	return { name => $way, select => $query->{sql}, mode => 'exact', wire => $round->{wire},
+		sql => "$round->{before}$query->{sql}$round->{after}" };
+}
+
 sub _copy
 {
 	my ($context) = @_;
-	my $query = _ordered($context);
-	return { name => 'copy', select => $query->{sql}, mode => 'exact',
-		sql => "COPY ($query->{sql}) TO STDOUT" . copy_options() };
+	return _leaving(_ordered($context), 'copy', 'copy', 'copy to a file', 'copy to a program');
 }
 
 # Every byte of an answer, by the protocol, in which a client asks for text or binary.
 sub _wire
 {
 	my ($context) = @_;
-	my $query = _ordered($context);
-	return { name => 'protocol', select => $query->{sql}, mode => 'exact', sql => $query->{sql},
-		wire => wire_options($query->{columns}) };
+	return _leaving(_ordered($context), 'protocol');
 }
 
 sub _explain

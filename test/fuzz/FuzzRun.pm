@@ -59,19 +59,24 @@ my $bad_fallback = qr/falling back to tuplesort: (?!$asked_for)(?:$bad_reason)/;
 # and terminates sessions meanwhile, so that what a session is told of it is no failure, but counted;
 # wide: the percentage of rounds that FuzzSql makes the queries of (50); tlp: of these queries that of those whose rows
 # are known from others (8);
-# run_rows: not 0 to have all sorts done in runs, the first of so many rows (GPUSORT_RUN_ROWS).
+# run_rows: not 0 to have all sorts done in runs, the first of so many rows (GPUSORT_RUN_ROWS); node: a server of the
+# caller's.
 sub new
 {
 	my ($class, %option) = @_;
 	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20,
 		wide => 50, tlp => 8,
 		report => sub { print @_ }, %option,
-		queries => 0, runs => 0, sorts => 0, sorted_runs => 0, indexes => 0, fallbacks => {}, failures => 0,
+		queries => 0, runs => 0, sorts => 0, sorted_runs => 0, indexes => 0, formed => 0, fallbacks => {}, failures => 0,
 			rounds_done => 0, skipped => 0, varying => 0, kinds => {}, errors => {}, disturbances => {} }, $class;
 
 	$self->{nodes} = FuzzNodes->new;
 	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
-	if ($self->{server})
+	if ($self->{node})
+	{
+		$self->{node}->wait_service;
+	}
+	elsif ($self->{server})
 	{
 		# the others' work takes its time
 		$FuzzSession::statement_seconds = 50;
@@ -325,6 +330,15 @@ sub _note_internal
 	my ($self, @messages) = @_;
 	$self->{internal}{$_} = 1 for map { /ERROR:  (XX\w{3}: .+)/ ? $1 : () } @messages;
 	return;
+}
+
+# What try does, in a session of that database.
+sub try_in
+{
+	my ($self, $database, $query, @variants) = @_;
+
+	$self->{database} = $database;
+	return $self->_try(FuzzSession->new($self->{node}, $database, $self->{scratch}), $query, @variants);
 }
 
 # Runs a query without gpusort, and then with it under each set of settings.  Returns nothing, or
@@ -684,12 +698,13 @@ sub _count
 	my ($self, $session) = @_;
 	return if $self->{server};
 	my ($stats) = $session->run(
-		q{SELECT sorts, runs, index_builds, fallback_reasons FROM gpusort_stats; SELECT gpusort_stats_reset()});
-	my ($sorts, $runs, $indexes, $reasons) = split /\0/, $stats // '';
+		q{SELECT sorts, runs, index_builds, formed_rows, fallback_reasons FROM gpusort_stats; SELECT gpusort_stats_reset()});
+	my ($sorts, $runs, $indexes, $formed, $reasons) = split /\0/, $stats // '';
 
 	$self->{sorts} += $sorts || 0;
 	$self->{sorted_runs} += $runs || 0;
 	$self->{indexes} += $indexes || 0;
+	$self->{formed} += $formed || 0;
 	while (($reasons // '') =~ /"([^"]+)": (\d+)/g)
 	{
 		$self->{fallbacks}{$1} += $2;
@@ -736,10 +751,10 @@ sub summary
 	my $fallbacks = join ', ', map { "$_ $self->{fallbacks}{$_}" } sort keys %{ $self->{fallbacks} };
 	my $errors = join ', ', map { "$_ $self->{errors}{$_}" } sort keys %{ $self->{errors} };
 	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d too slow, "
-		. "%d that vary natively), %d runs with gpusort, %d sorts in the service in %d runs, %d indexes, "
+		. "%d that vary natively), %d runs with gpusort, %d sorts in the service in %d runs, %d rows formed, %d indexes, "
 		. "fallbacks: %s; errors that both have: %s; %d failures",
 		$self->{seed}, $self->{seed} + $self->{rounds_done} - 1, $self->{took},
-			@$self{qw(rounds_done queries skipped varying runs sorts sorted_runs indexes)}, $fallbacks || 'none',
+			@$self{qw(rounds_done queries skipped varying runs sorts sorted_runs formed indexes)}, $fallbacks || 'none',
 			$errors || 'none', $self->{failures};
 }
 

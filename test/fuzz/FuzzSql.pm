@@ -14,7 +14,7 @@ use Exporter qw(import);
 use FuzzExpressions;
 use FuzzGroups;
 use FuzzPartitions;
-use FuzzQuery qw(copy_options wire_options);
+use FuzzQuery qw(way_out);
 use FuzzRandom;
 use FuzzRelations;
 use FuzzTables ();
@@ -176,19 +176,18 @@ sub _around
 {
 	my ($context, $ordered) = @_;
 	my $values = sub { join ', ', one_of(0, 1, 5, 'NULL', 100), one_of(0, 2, 'NULL'), one_of("'k1'", "''", 'NULL') };
+	my $leaving = sub { my $way = one_of(@_); return (name => "sql $way", %{ way_out($way) }) };
 
 	return (name => 'sql prepared', before => 'PREPARE p (int, int, text) AS ',
 		after => join('', map { ";\nEXECUTE p (@{[ $values->() ]})" } 1 .. one_of(1, 1, 2, 3, 7)) . ";\nDEALLOCATE p",
 		settings => ['plan_cache_mode = ' . one_of(qw(auto force_generic_plan force_custom_plan))]) if $context->{params};
 	return weighted(
 		60 => sub { (name => 'sql', before => '', after => '') },
-		$ordered ? (8 => sub { (name => 'sql protocol', before => '', after => '', wire => wire_options()) },
-			8 => sub { (name => 'sql copy', before => 'COPY (', after => ') TO STDOUT' . copy_options()) }) : (),
+		$ordered ? (16 => sub { $leaving->('protocol', 'protocol', 'copy', 'copy to a file', 'copy to a program') }) : (),
 		10 => sub { (name => 'sql cursor', before => "BEGIN;\nDECLARE c CURSOR FOR ",
 			after => ";\n" . ($ordered ? 'FETCH ' . one_of(1, 10, 1000) . " FROM c;\n" . one_of('', "MOVE 5 FROM c;\n") : '')
 				. "FETCH ALL FROM c;\nCOMMIT") },
-		6 => sub { (name => 'sql create table as', before => "BEGIN;\nCREATE TABLE made AS ",
-			after => ";\nSET LOCAL max_parallel_workers_per_gather = 0;\nTABLE made;\nROLLBACK") },
+		6 => sub { $leaving->('create table as', 'create table as', 'materialized view') },
 		10 => sub { (name => 'sql row security', before => "SET ROLE $FuzzTables::reader;\n", after => ";\nRESET ROLE") },
 		4 => sub { (name => 'sql explain', mode => 'errors', before => 'EXPLAIN (' . one_of('ANALYZE, TIMING off', 'VERBOSE',
 			'ANALYZE, VERBOSE, TIMING off', 'COSTS off') . ') ', after => '') })->();

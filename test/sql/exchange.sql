@@ -276,6 +276,7 @@ RESET work_mem;
 SET gpusort.verify_rows = on;
 SELECT is(gs.compare_exchange('SELECT id, t, lag(t) OVER (PARTITION BY g ORDER BY id) FROM gs.x'), 'same', 'rows that are verified');
 SELECT is(gs.compare_exchange('SELECT x.id, y.id FROM gs.x JOIN gs.y USING (k)'), 'same', 'on both sides of a join');
+SELECT is(gs.compare_above('SELECT count(*), count(x.id), sum(y.id) FROM gs.x FULL JOIN gs.y ON x.id || ''x'' = (y.id || ''x'') COLLATE "C"'), 'same', 'a side of a join that its sort has with another collation');
 RESET gpusort.verify_rows;
 
 -- processes

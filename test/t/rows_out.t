@@ -640,6 +640,52 @@ ok(waits_for_client($wire), 'the server waits for a client that does not read');
 ok(wait_until(sub { !workers() }), 'and holds no worker');
 ok($wire->answer->{bytes} eq $right, 'who gets the right rows later');
 
+# and when it does not fit, since they put it into files
+$wire->simple(q{SET gpusort.enable = off});
+$right = $wire->simple($large)->{bytes};
+for my $work_mem ('64kB', '4MB')
+{
+	$wire->simple("SET gpusort.enable = on; SET work_mem = '$work_mem'");
+	$wire->send_simple($large);
+	ok(waits_for_client($wire), "work_mem $work_mem: the server waits for a client that does not read");
+	ok(wait_until(sub { !workers() }), 'and holds no worker');
+	ok((() = glob $node->data_dir . '/base/pgsql_tmp/*'), 'but files');
+	ok($wire->answer->{bytes} eq $right, 'who gets the right rows later');
+	ok(nothing_left(), 'nothing is left');
+}
+my $long_rows = by_ranges('*', 'long');
+$wire->simple(q{SET gpusort.enable = off});
+$right = $wire->simple($long_rows)->{bytes};
+$wire->simple(q{SET gpusort.enable = on; SET work_mem = '64kB'});
+$wire->send_simple($long_rows);
+ok(waits_for_client($wire), 'long rows: the server waits');
+ok(wait_until(sub { !workers() }), 'and holds no worker');
+ok($wire->answer->{bytes} eq $right, 'the client gets the right rows later');
+for my $end ('cancelled', 'terminated', 'gone')
+{
+	my $other = wire();
+
+	$other->simple(q{SET work_mem = '64kB'});
+	$other->send_simple($large);
+	ok(waits_for_client($other) && wait_until(sub { !workers() }), "the rows of a statement that is $end are in files");
+	$other->cancel if $end eq 'cancelled';
+	$node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . $other->backend . ')') if $end eq 'terminated';
+	like($other->answer->{error} // 'none', qr/^57014/, 'it is cancelled') if $end eq 'cancelled';
+	$other->close;
+	ok(is_gone($other), 'the session ends');
+	ok(nothing_left(), 'nothing is left');
+}
+$wire->simple(q{SET gpusort.enable = off; RESET work_mem});
+$right = $wire->simple($large)->{bytes};
+$wire->simple(q{SET gpusort.enable = on; SET work_mem = '64kB'; SET temp_file_limit = '1MB'});
+$wire->send_simple($large);
+ok(waits_for_client($wire), 'where files are limited the server waits');
+sleep 3;
+ok(!(() = glob $node->data_dir . '/base/pgsql_tmp/*'), 'and its workers');
+ok($wire->answer->{bytes} eq $right, 'who gets the right rows later');
+$wire->simple('RESET temp_file_limit; RESET work_mem');
+ok(nothing_left(), 'nothing is left');
+
 # timeouts of sessions that are idle do not count while rows are on their way, but after them
 for my $enable ('off', 'on')
 {
