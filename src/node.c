@@ -152,7 +152,7 @@ gpusort_plan_set_use(CustomScan *plan, const GpuSortUse *use)
 	set_scalar(plan, SCALAR_USE_TOTALS, use->totals);
 }
 
-/* Has an index tell which blocks of the child's table can have the first rows. */
+/* Names an index that tells which blocks of the child's table can have the first rows. */
 void
 gpusort_plan_set_block_index(CustomScan *plan, const GpuSortBlockIndex *index)
 {

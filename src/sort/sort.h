@@ -91,7 +91,7 @@ typedef struct GpuSortServiceSort
 	GpuSortWriter writer;
 	GpuSortReader reader;
 	GpuSortTies *ties;
-	bool check_order;                    /* the order is to be verified, of libc's strings or abbreviated values */
+	bool check_order;                    /* verify the order, of libc's strings or abbreviated values */
 	struct GpuSortCollationCheck *check; /* or NULL */
 	bool parallel;                       /* rows are read by ranges; the protocol calls it shared */
 	GpuSortJobSlot *job;                 /* for gpusort_jobs, or NULL */

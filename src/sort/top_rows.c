@@ -424,7 +424,7 @@ drop_unwanted(GpuSortTopRows *top)
 	MemoryContextReset(top->scratch);
 }
 
-/* Reads the input to its end; false if the rows that are to be kept do not fit work_mem, before the end. */
+/* Reads the input to its end.  Returns false, before the end, if the rows to keep do not fit work_mem. */
 bool
 gpusort_top_rows_collect(GpuSortTopRows *top, GpuSortInput *input)
 {

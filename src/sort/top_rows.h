@@ -42,7 +42,7 @@ extern uint64 gpusort_top_rows_seen(const GpuSortTopRows *top);
 extern uint64 gpusort_top_rows_copied(const GpuSortTopRows *top);
 extern Size gpusort_top_rows_bytes(const GpuSortTopRows *top);
 
-/* Returns true if the first rows, so many of these, of width bytes as the planner has it, are to be found here. */
+/* Returns true if so many first rows, of so many bytes by the planner's estimate, should be found here. */
 static inline bool
 gpusort_top_rows_fit(double first, double rows, uint32 width)
 {
