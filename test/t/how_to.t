@@ -33,7 +33,7 @@ $node->wait_service;
 
 # the table that the pages sort
 my ($example) = grep { /^CREATE EXTENSION gpusort;.*^EXPLAIN/ms } map { $_->[1] } blocks('README.md');
-$node->safe_psql('postgres', $example =~ s/generate_series\(1, \K\d+/200000/r);
+$node->safe_psql('postgres', $example =~ s/generate_series\(1, \K\d+/20000/r);
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements; CREATE TABLE few AS SELECT generate_series(1, 10) AS a; ANALYZE few');
 
 # Runs statements in one session of a server's database.  Returns what psql prints, with its notices.
@@ -97,7 +97,7 @@ sub run_block
 	return;
 }
 
-# The page of several machines: its statements at three servers, with a hundredth of the rows.
+# The page of several machines: its statements at three servers, with 4,000 rows.
 sub run_machines
 {
 	my @texts = @_;
@@ -113,7 +113,7 @@ sub run_machines
 	$node->safe_psql('postgres', 'CREATE DATABASE several');
 	for my $text (@texts)
 	{
-		$text =~ s/generate_series\(1, \K2000000/20000/;
+		$text =~ s/generate_series\(1, \K2000000/4000/;
 		$text =~ s/host '$_\.example'/"host '" . $server{$_}->host . "', port '" . $server{$_}->port . "'"/e for 'one', 'two';
 		if ($text !~ /\bt1\b/ && $text !~ /^SELECT|FOREIGN/m)
 		{
