@@ -86,7 +86,7 @@ struct GpuSortIngestState
 	GpuSortParallelIngest *ingest; /* without a writer rows go up */
 	IngestShared *shared;          /* NULL: a worker has no part in it */
 	bool joins;                    /* a worker is to join the sort */
-	bool finds_top;                /* this process is to find the first rows of its part */
+	bool finds_top;                /* this process finds the first rows of its part */
 	bool ended;                    /* the child has no more rows */
 	bool passed;                   /* rows of it have gone up */
 

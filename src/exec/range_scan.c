@@ -5,8 +5,8 @@
  *
  * Where so many first rows of a sort are wanted, and a BRIN index has its leading key, the ranges of the table's blocks
  * are read best first (block_ranges.c), and rows that are behind as many others are dropped as they come
- * (first_keys.c).  When as many have come as are wanted, a range whose best value is behind all of them has no row that
- * is, and nor have those after it: the scan has ended.
+ * (first_keys.c).  When so many rows have come, the scan ends before the first range whose best value is behind all of
+ * them: no row of it, or of a later range, is wanted.
  *
  * Of unequal keys no more ranges are read than rows are wanted, however the rows lie, if each of those rows fulfils the
  * conditions and is still there: a range that is read has a row that is among the first.
