@@ -15,7 +15,7 @@ use Test::More;
 
 my %elsewhere = (
 	'docker' => 'script/test containers builds and runs the images, where there is a container engine',
-	'make install datadir=' => 'installs outside of the test\'s server; installed_files.t does it on PostgreSQL 18',
+	'make install datadir=' => 'installs elsewhere; installed_files.t does it on PostgreSQL 18',
 	"shared_preload_libraries = 'gpusort'\nextension_control_path" => 'installed_files.t has it on PostgreSQL 18',
 	"shared_preload_libraries = 'citus,gpusort'" => 'citus.t has it, where Citus is installed',
 	'bench/costs' => 'takes eight minutes; script/test tools runs it with few rows',
@@ -34,7 +34,8 @@ $node->wait_service;
 # the table that the pages sort
 my ($example) = grep { /^CREATE EXTENSION gpusort;.*^EXPLAIN/ms } map { $_->[1] } blocks('README.md');
 $node->safe_psql('postgres', $example =~ s/generate_series\(1, \K\d+/20000/r);
-$node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements; CREATE TABLE few AS SELECT generate_series(1, 10) AS a; ANALYZE few');
+$node->safe_psql('postgres',
+	'CREATE EXTENSION pg_stat_statements; CREATE TABLE few AS SELECT generate_series(1, 10) AS a; ANALYZE few');
 
 # Runs statements in one session of a server's database.  Returns what psql prints, with its notices.
 sub run_sql
@@ -55,7 +56,8 @@ my @expected = (
 			'the role reads the views') } ],
 	[ qr/^EXPLAIN SELECT \.\.\./m, sub {
 		like($_[1], qr/LOG:  gpusort: not used: 10 rows are fewer than gpusort\.min_rows/, 'the session sees the reason') } ],
-	[ qr/^CREATE INDEX ON words/m, sub { like($_[1], qr/LOG:  gpusort: index|LOG:.*index "words_/, 'it is told who builds') } ],
+	[ qr/^CREATE INDEX ON words/m, sub {
+		like($_[1], qr/LOG:  gpusort: index|LOG:.*index "words_/, 'it is told who builds') } ],
 	[ qr/^ALTER SYSTEM SET gpusort.host_memory/, sub {
 		like($_[1], qr/host memory/, 'gpusort_check() judges it');
 		ok(wait_until(sub { $node->safe_psql('postgres', 'SHOW gpusort.host_memory') eq '4GB' }), 'it is in force') } ],
@@ -64,7 +66,8 @@ my @expected = (
 		is($node->safe_psql('old', q{SELECT extversion FROM pg_extension WHERE extname = 'gpusort'}), $version,
 			'the extension is the newest one') } ],
 	[ qr/^DROP EXTENSION gpusort/, sub {
-		is($node->safe_psql('old', q{SELECT count(*) FROM pg_class WHERE relname LIKE 'gpusort%'}), '0', 'no view is left') } ],
+		is($node->safe_psql('old', q{SELECT count(*) FROM pg_class WHERE relname LIKE 'gpusort%'}), '0',
+			'no view is left') } ],
 	[ qr/FROM gpusort_check\(\)/, sub { unlike($_[1], qr/^ *error\b/m, 'no row is an error') } ],
 	[ qr/FROM gpusort_advise/, sub { like($_[1], qr/\(\d+ rows?\)/, 'statements are judged') } ],
 	[ qr/FROM gpusort_service/, sub { like($_[1], qr/^ ready /m, 'the service is ready') } ],

@@ -39,7 +39,8 @@ sub put
 
 local @ENV{qw(GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL)} = ('a', 'a@example.org') x 2;
 my $said = '';
-plan skip_all => 'not a checkout of git' unless IPC::Run::run([ 'git', '-C', $root, 'rev-parse', 'HEAD' ], '>&', \$said);
+plan skip_all => 'not a checkout of git'
+	unless IPC::Run::run([ 'git', '-C', $root, 'rev-parse', 'HEAD' ], '>&', \$said);
 IPC::Run::run([ 'git', 'clone', '-q', $root, "$copy" ], '>&', \$said) or die $said;
 
 my ($old) = text_of('gpusort.control') =~ /^default_version = '([^']+)'/m;
@@ -68,11 +69,12 @@ sub release
 	like(text_of('gpusort.control'), qr/^default_version = '\Q$version\E'$/m, 'gpusort.control has it');
 	is(scalar(() = text_of('META.json') =~ /"version": "\Q$version\E"/g), 2, 'META.json twice');
 	like(text_of('META.json'), qr{"sql/gpusort--\Q$version\E\.sql"}, 'with the SQL');
-	like(text_of('debian/changelog'), qr/\Agpusort \(\Q$version\E-1\) unstable.*?^ -- .+ <.+>  \w{3}, \d{2} \w{3} \d{4} /ms,
-		'debian/changelog');
-	like(text_of('rpm/gpusort.spec'), qr/^Version: +\Q$version\E\n.*^%changelog\n\* .* - \Q$version\E-1\n/ms, 'gpusort.spec');
-	for my $file ('Dockerfile', 'Dockerfile.cuda', map { "packaging/cloudnative-pg/$_" } qw(Dockerfile README.md cluster.yaml
-		metadata.hcl))
+	like(text_of('debian/changelog'),
+		qr/\Agpusort \(\Q$version\E-1\) unstable.*?^ -- .+ <.+>  \w{3}, \d{2} \w{3} \d{4} /ms, 'debian/changelog');
+	like(text_of('rpm/gpusort.spec'), qr/^Version: +\Q$version\E\n.*^%changelog\n\* .* - \Q$version\E-1\n/ms,
+		'gpusort.spec');
+	for my $file ('Dockerfile', 'Dockerfile.cuda',
+		map { "packaging/cloudnative-pg/$_" } qw(Dockerfile README.md cluster.yaml metadata.hcl))
 	{
 		my $text = text_of($file);
 		ok(index($text, $version) >= 0 && $text !~ /\Q$before\E(?![\d.])/, $file);
@@ -85,8 +87,9 @@ sub release
 }
 
 # a section of ten lines
-put('CHANGELOG.md', "# Changes\n\n## $next\n\n- What is new.\n\n" . text_of('CHANGELOG.md') =~ s/\A# Changes\n+//r) if $released;
-put('CHANGELOG.md', text_of('CHANGELOG.md') =~ s/^## \Q$old\E\n\n\K.*?(?=^## )/- What is new.\n\n/msr) unless $released;
+my $new = "- What is new.\n\n";
+put('CHANGELOG.md', $released ? text_of('CHANGELOG.md') =~ s/^(?=## )/## $next\n\n$new/mr
+	: text_of('CHANGELOG.md') =~ s/^## \Q$old\E\n\n\K.*?(?=^## )/$new/msr);
 run('git', 'commit', '-qam', 'Tell what is new');
 release($next, $old);
 
@@ -99,7 +102,8 @@ put('CHANGELOG.md', text_of('CHANGELOG.md') =~ s/^- A line\.\n//mr);
 run('git', 'commit', '-qam', 'Tell less');
 release($later, $next);
 is(text_of("sql/gpusort--$later.sql"), text_of("sql/gpusort--$next.sql"), 'whose SQL is the same');
-is(text_of("sql/gpusort--$next--$later.sql"), qq{\\echo Use "ALTER EXTENSION gpusort UPDATE TO '$later'" to load this file. \\quit\n},
+is(text_of("sql/gpusort--$next--$later.sql"),
+	qq{\\echo Use "ALTER EXTENSION gpusort UPDATE TO '$later'" to load this file. \\quit\n},
 	'so that to upgrade does nothing');
 
 done_testing;
