@@ -292,7 +292,7 @@ settle_pool(GpuSortConnection *connection, const GpuSortMessage *welcome, int fd
 	return connection->pool != NULL;
 }
 
-/* Connects to the service of that generation, which is ready, shakes hands, and has its pool mapped. */
+/* Connects to the ready service of that generation, exchanges versions with it, and maps its pool. */
 bool
 gpusort_connection_open(GpuSortConnection *connection, uint32 generation, GpuSortFailure *failure)
 {

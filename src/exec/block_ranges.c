@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * block_ranges.c
- *	  The ranges of blocks of a table, with what a BRIN index says of each: which can have the first rows.
+ *	  The ranges of blocks of a table, ordered by what a BRIN index says of the values in each.
  *
- * An index of the kinds minmax and minmax-multi has of each range of blocks the least and the greatest value, and
- * whether there are NULLs.  What comes first of these in the order of a sort is the range's best value.  Ranges are
- * listed by it, and before them those of which the index says nothing: not summarised yet, being summarised, behind
- * the last one.
+ * An index of the kind minmax or minmax-multi has, for each range of blocks, the least and the greatest value, and
+ * whether there are NULLs.  The one that comes first in the order of a sort is the range's best value.  Ranges are
+ * listed by their best value.  Before them come ranges of which the index says nothing: those that are not summarised
+ * yet, those that are being summarised, and those behind the last one.
  *
  * What is said of a range holds for a snapshot that was taken before it is read.  A row that the snapshot sees was
  * inserted by a transaction that had widened the summary before it committed, and a range that is summarised in the
@@ -134,7 +134,7 @@ read_summary(Summaries *summaries, GpuSortBlockRange *range)
 	}
 }
 
-/* Orders ranges as they are to be read, the comparator of qsort_arg. */
+/* Orders ranges as a scan reads them: a comparator for qsort_arg. */
 static int
 compare_ranges(const void *one, const void *other, void *arg)
 {

@@ -24,7 +24,7 @@ typedef struct GpuSortBlockRange
 	Datum best;
 } GpuSortBlockRange;
 
-/* All blocks of a table, in the order in which they are to be read. */
+/* All blocks of a table, in the order in which a scan reads them. */
 typedef struct GpuSortBlockRanges
 {
 	uint32 count;

@@ -130,7 +130,7 @@ typedef struct ExchangeState
 	GpuSortProcessFigures *figures; /* by process, of the last time */
 } ExchangeState;
 
-/* Has the nodes below count what they have not. */
+/* Makes the nodes below count the rows that they have not counted yet. */
 static void
 count_below(ExchangeState *state)
 {

@@ -120,8 +120,8 @@ participant(GpuSortIngestState *state, int processes)
 }
 
 /*
- * Registers a worker, and joins the sort that the leader has begun; if that is not to be, rows go up.  That its keys
- * would be others is the end of the sort.
+ * Registers a worker, and joins the sort that the leader has begun.  If the worker cannot join, its rows go up through
+ * Gather.  If its keys differ from the leader's, the sort ends.
  */
 static void
 join_sort(GpuSortIngestState *state)
@@ -331,7 +331,7 @@ end_ingest(CustomScanState *node)
 }
 
 /*
- * Starts over with Gather: all rows of the child are to be read again.  GpuSort says whether they go to a sort, by
+ * Starts over with Gather, which reads all rows of the child again.  GpuSort says whether they go to a sort, by
  * begin_sort or gpusort_ingest_reset.
  */
 static void
@@ -552,7 +552,7 @@ next_batch(GpuSortSource *source, GpuSortRow *rows, int n)
 
 	if (TupIsNull(slot))
 		return 0;
-	/* If nobody has chosen common prefixes there are to be none. */
+	/* If nobody has chosen common prefixes, there are none. */
 	if (state->ingest->writer != NULL)
 		gpusort_parallel_ingest_settle_common_prefixes(state->ingest);
 	gpusort_plan_source_show(&state->source.plan, slot, rows);

@@ -40,7 +40,7 @@ find_next(GpuSortPageAhead *ahead, HeapScanDesc scan, BlockNumber before)
 }
 
 /*
- * Begins with a page of the scan, whose tuples are to be read.  The next page is taken to be as full as this one:
+ * Begins with a page of the scan, whose tuples are read next.  The page after it is taken to be as full as this one:
  * tuples lie at the end of a page, the first ones last.
  */
 void

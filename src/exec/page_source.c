@@ -261,7 +261,7 @@ gpusort_page_source_is_under_way(const GpuSortPageSource *pages)
 		pages->node->ss.ps.chgParam == NULL;
 }
 
-/* Has the scan make the list of the next page that has a visible tuple, its first one; false if there is none. */
+/* Goes to the first tuple of the next page that has a visible one, whose list the scan makes; false at the end. */
 static bool
 next_page(GpuSortPageSource *pages, const GpuSortSource *source)
 {

@@ -91,7 +91,7 @@ struct GpuSortPercentiles
 {
 	ExecProcNodeMtd native; /* how the Agg runs by itself */
 	GpuSortNumberedRows rows;
-	AttrNumber attno; /* of the percentiles' key in the scan's rows; 0: there are none */
+	AttrNumber attno; /* number of the percentiles' key column in the scan's rows; 0 if there are no percentiles */
 	Percentile *list; /* by number of the aggregate */
 
 	/* of the current rows */

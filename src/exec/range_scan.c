@@ -95,7 +95,7 @@ gpusort_range_scan_is_in_use(const GpuSortRangeScan *scan)
 	return scan->in_use;
 }
 
-/* Returns true if no range is being read, so that next is to be called before the scan is asked for a row. */
+/* Returns true if no range is being read; then call next before you ask the scan for a row. */
 bool
 gpusort_range_scan_is_between(const GpuSortRangeScan *scan)
 {

@@ -13,7 +13,7 @@
 #include "facts/table_column.h"
 #include "keys/types.h"
 
-/* Called with a value, and how many times it is to be taken. */
+/* Called with a value, and how many times the sample has it. */
 typedef void (*GpuSortValueCallback)(Datum value, int count, void *arg);
 
 /* So many different values of a column are few. */

@@ -115,7 +115,7 @@ sort_rows(Leader *leader, GpuSortFailure *failure)
 		return true;
 	gpusort_command_workers_finish(&leader->workers);
 	*failure = own.claims->failure;
-	/* A worker can have had rows in order sooner than the leader, written pages, and lost the rows then. */
+	/* A worker may have written pages of rows in order, and then lost the rows, before the leader has read any. */
 	if (RelationGetNumberOfBlocks(build->index) > 0)
 		gpusort_sort_report_lost(true, failure);
 	return false;

@@ -135,7 +135,7 @@ make_lowest_key(void)
 	return key;
 }
 
-/* Puts a tuple, of so many bytes aligned, on a page; lowest: its downlink alone. */
+/* Puts a tuple of so many bytes, aligned, on a page.  Of the lowest tuple of a page only the downlink is put there. */
 static void
 put_tuple(Page page, OffsetNumber offset, IndexTuple tuple, Size bytes, bool lowest)
 {

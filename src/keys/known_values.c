@@ -120,7 +120,7 @@ gpusort_keys_set_known(const GpuSortColumn *column, GpuSortKnownString *strings,
 	return true;
 }
 
-/* Sets string to these bytes; returns its hash, of which the highest bits are the best. */
+/* Sets string to these bytes.  Returns its hash; use its highest bits, which are the best mixed. */
 static pg_attribute_always_inline uint64
 look_at(LookedUp *string, const char *data, uint32 length)
 {

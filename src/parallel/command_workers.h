@@ -27,7 +27,7 @@ typedef struct GpuSortCommandWorkers
 typedef struct GpuSortCommandWorker
 {
 	shm_toc *toc;
-	void *shared; /* what the leader shares with all; NULL: it is of another build, and nothing is to be done */
+	void *shared; /* what the leader shares with all; NULL if it is of another build, and the worker does nothing */
 } GpuSortCommandWorker;
 
 /* The leader's */

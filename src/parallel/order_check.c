@@ -105,7 +105,7 @@ gpusort_order_check_follow(GpuSortSortSet *set, GpuSortClaims *claims, GpuSortFa
 	return true;
 }
 
-/* Divides the sorts whose order is to be verified into parts for so many processes; returns how many there are. */
+/* Divides the sorts that need a verification into parts for so many processes; returns the number of parts. */
 static uint32
 divide_all(GpuSortSortSet *set, int processes)
 {
@@ -129,7 +129,7 @@ divide_all(GpuSortSortSet *set, int processes)
 }
 
 /*
- * Verifies the order of the sorts' rows where that is to be done, with so many processes, in the one that has ordered
+ * Verifies the order of rows in the sorts that need it, with so many processes, in the one that has ordered
  * them; all rows must be there to be read.  false, with a reason, if they are out of order, or lost.
  */
 bool

@@ -165,7 +165,7 @@ gpusort_parallel_ingest_lay_out_keys(GpuSortParallelIngest *ingest, GpuSortFailu
 }
 
 /*
- * Joins the sort that the leader has begun; false, with a reason, if that is not to be.  The connection
+ * Joins the sort that the leader has begun.  Returns false, with a reason, if it cannot.  The connection
  * belongs to the current memory context; overflow is as for a writer.
  */
 bool

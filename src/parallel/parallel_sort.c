@@ -104,7 +104,7 @@ gpusort_parallel_sort_leader_reads(const GpuSortParallelSort *own)
 	return own->leader_reads;
 }
 
-/* Returns why PostgreSQL is to sort, in this process alone; its reason is NONE if it is not to. */
+/* Returns why PostgreSQL has to sort, in this process alone; its reason is NONE if the service takes the sort. */
 const GpuSortFailure *
 gpusort_parallel_sort_refusal(const GpuSortParallelSort *own)
 {
@@ -196,7 +196,7 @@ gpusort_parallel_sort_attach(GpuSortParallelSort *own, void *shared)
 }
 
 /*
- * Begins the sort in the service, with keys of these prefixes; false, with a reason, if that is not to be.
+ * Begins the sort in the service, with keys of these prefixes.  Returns false, with a reason, if it cannot.
  * common_later: the keys' common prefixes are chosen later, by whoever has rows.
  */
 bool

@@ -8,7 +8,7 @@
  *	1. ingest: a process registers before it reads a row, puts its part of the rows, and signs off when the service
  *	   has confirmed them.  The last to sign off seals the ingest; whoever comes later must find no row.
  *	2. await_ranges: one of the processes that may do so orders the rows and cuts them into ranges.  It verifies their
- *	   order, where that is to be done (order_check.c), and finds out what ranges come to, where somebody needs
+ *	   order, if that is wanted (order_check.c), and finds out what ranges come to, where somebody needs
  *	   that (total); the other processes take part in both.  Then it publishes the ranges.
  *	3. open: lets this process read.  Ranges are then claimed (claims.h) and read (sort_set.h).
  *

@@ -67,8 +67,8 @@ gpusort_sort_set_add(GpuSortSortSet *set, GpuSortParallelSort *sort)
 }
 
 /*
- * Begins the sorts in the service, before workers start; false, with a reason, if that is not to be, and refuse must
- * follow.  participants: processes that will read the rows, if all that are planned start.
+ * Begins the sorts in the service, before workers start.  Returns false, with a reason, if it cannot; the caller must
+ * call refuse then.  participants: processes that will read the rows, if all that are planned start.
  */
 bool
 gpusort_sort_set_begin(GpuSortSortSet *set, int participants, GpuSortFailure *failure)
@@ -208,7 +208,7 @@ bordered_ranges_wanted(const GpuSortExpected *expected, int processes)
 	return Max(Min(ranges, GPUSORT_RANGES_MAX), 1);
 }
 
-/* Returns into how many ranges rows are to be cut for so many processes. */
+/* Returns how many ranges there should be for so many processes. */
 static uint32
 ranges_wanted(const GpuSortSortSet *set, const GpuSortExpected *expected, int processes)
 {
@@ -225,8 +225,8 @@ ranges_wanted(const GpuSortSortSet *set, const GpuSortExpected *expected, int pr
 }
 
 /*
- * Returns into how many ranges the rows are to be cut for so many processes; *bits becomes how many leading bits of the
- * keys ranges are to differ in.
+ * Returns into how many ranges to cut the rows for so many processes, and in *bits by how many leading bits of the
+ * keys.  No two ranges have the same value in these bits.
  */
 static uint32
 ranges_to_cut(const GpuSortSortSet *set, const GpuSortParallelSort *longest, int processes, uint32 *bits)

@@ -50,8 +50,8 @@ typedef struct GpuSortSortSet
 	bool lost;          /* rows of a sort were lost, and the current range's result is invalid */
 
 	/*
-	 * Where what is made of a range can depend on others, of one sort.  Rows that are equal in whole_columns do not
-	 * depend on others: they are in one range if that leaves no range too large, else continued becomes true.
+	 * For one sort, if the result of a range can depend on other ranges.  Rows that are equal in whole_columns depend
+	 * only on each other.  They are in one range, unless it would be too large: then continued becomes true.
 	 */
 	bool continues;
 	int whole_columns; /* 0 if all rows depend on others */

@@ -3,7 +3,7 @@
  * planner.c
  *	  Where GpuSort goes into plans: the planner's hooks.
  *
- * While PostgreSQL plans, it is not told of GpuSort.  At each upper rel what GpuSort could do there is kept aside
+ * While PostgreSQL plans, it does not know of GpuSort.  At each upper rel what GpuSort could do there is kept aside
  * (upper_paths.c); when all paths of a query are there, such offers, and merge joins of GpuSorts
  * (join_paths.c), take places in the path that PostgreSQL has chosen, where that saves time (offers.c).
  *

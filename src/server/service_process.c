@@ -60,7 +60,7 @@ add_argument(GpuSortServiceArguments *list, const char *fmt, ...)
 	va_end(values);
 }
 
-/* Adds gpusort.devices as the service reads it, without blanks; where there are to be none, no engine for them. */
+/* Adds gpusort.devices as the service reads it, without blanks; for 'none' it turns the cuda engine off. */
 static void
 add_devices(GpuSortServiceArguments *list)
 {

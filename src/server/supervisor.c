@@ -177,7 +177,7 @@ log_end(const GpuSortServiceProcess *process, int pid)
 										   : "until then PostgreSQL sorts")));
 }
 
-/* What is to be done after a service has ended. */
+/* Cleans up after a service that has ended. */
 static void
 service_ended(GpuSortServiceProcess *process, int pid)
 {

@@ -69,7 +69,7 @@
 #define BACKLOG        256
 #define EVENTS_AT_ONCE 64
 
-/* At the end sorts have so long to return from their engine calls. */
+/* When the service ends, sorts have so long to return from their engine calls. */
 #define END_MS 500
 
 typedef struct Options

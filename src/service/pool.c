@@ -4,8 +4,8 @@
  *	  The staging pool: one memfd of chunks, and the account of who has which.
  *
  * The memory is touched when the pool is made, so that no sort pays for it and
- * a pool that does not fit fails at once and not with SIGBUS later; it is of huge
- * pages where these are to be had.  The memfd
+ * a pool that does not fit fails at once and not with SIGBUS later; it has huge
+ * pages if there are some.  The memfd
  * is sealed: no client can shrink it under the others.  Free chunks are kept on
  * a stack; the one given back last is warm in the cache and goes out first.
  *

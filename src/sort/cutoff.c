@@ -155,7 +155,7 @@ gpusort_cutoff_join(GpuSortCutoffShared *shared)
 	return cutoff;
 }
 
-/* Returns the view of the process that begins a sort of which so many rows are wanted, as yet of nobody else. */
+/* Returns the cutoff of the process that begins a sort of which so many rows are wanted; nobody shares it yet. */
 GpuSortCutoff *
 gpusort_cutoff_create(uint32 key_words, uint64 wanted)
 {

@@ -35,7 +35,7 @@ typedef struct GpuSortDatumRows
 	bool by_value;
 	GpuSortDatum opened;
 	GpuSortDatum shown;
-	void *sorted; /* the value that PostgreSQL's sort gave last, if it is to be freed; else NULL */
+	void *sorted; /* the value that PostgreSQL's sort gave last, if we must free it; otherwise NULL */
 } GpuSortDatumRows;
 
 extern GpuSortDatumRows *gpusort_datum_rows_create(Oid type);

@@ -32,7 +32,7 @@ typedef struct Strings
 {
 	const GpuSortKeys *keys;
 	const GpuSortColumn *column;
-	bool too_many; /* or one is too long: there are to be no ranks */
+	bool too_many; /* or one is too long: no ranks */
 	int count;
 	int rows; /* first rows that they are of */
 	GpuSortKnownString strings[GPUSORT_KNOWN_MAX];

@@ -6,7 +6,7 @@
  * First rows tell two things before the service is asked for anything: whether there
  * are so few that PostgreSQL sorts them faster, and what the strings to sort by
  * have in common.  Legal order: init once; then for each reading of the
- * source read_first, again if more are to be kept, next as often as wanted, clear.
+ * source read_first, once more to keep more of them, next as often as wanted, clear.
  *
  * Memory: copies of the rows, as many as asked for and FIRST_ROWS_BYTES at most,
  * with one batch more; in a context of their own below the one current at init.
@@ -123,7 +123,7 @@ gpusort_input_keep(GpuSortInput *input, char **rows, int count, bool ended)
 	input->next = 0;
 }
 
-/* Forgets all rows; the source is to be read from its start next. */
+/* Forgets all rows; the caller must read the source from its start next. */
 void
 gpusort_input_clear(GpuSortInput *input)
 {

@@ -109,7 +109,7 @@ add_string(Sample *sample, Datum value)
 		gpusort_first_levels_add(sample->levels, value);
 }
 
-/* A GpuSortValueCallback: a value, and how many times it is to be in the sample. */
+/* A GpuSortValueCallback: a value, and how many times the sample has it. */
 static void
 add_value(Datum value, int count, void *arg)
 {

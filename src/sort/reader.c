@@ -571,7 +571,7 @@ gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure)
 }
 
 /*
- * Starts at row number first, again or, after init, for the first time.  Of a parallel sort that is 0, and this process
+ * Starts to read at row number first: after init, or again.  Of a parallel sort that is 0, and this process
  * reads all rows then, as one range.  false, with a reason, if the sort is lost.
  */
 bool

@@ -199,7 +199,7 @@ fill_any(const RowPart *part, const Datum *values, const bool *isnull, bool has_
 	return header + data;
 }
 
-/* Returns true if one of the first natts is.  A call of memchr costs more than a short loop. */
+/* Returns true if one of the first natts columns is NULL.  A call of memchr costs more than a short loop. */
 static inline bool
 any_null(const bool *isnull, int natts)
 {

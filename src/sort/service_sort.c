@@ -78,7 +78,7 @@ make_request(const GpuSortState *sort, int participants, GpuSortRequest *request
 	request->estimated_bytes = sort->estimated_rows *
 		(gpusort_row_bytes(sort->estimated_width) + sort->keys->words * sizeof(uint64) + sizeof(uint32) +
 		 (wants_tails(sort) ? gpusort_tail_bytes(sort->keys->words) : 0));
-	/* Where the keys' order is to be verified all rows must be: what is left out may belong to the first. */
+	/* To verify the keys' order the service must return all rows: one that it left out may belong to the first. */
 	request->limit = sort->service.check_order ? 0 : gpusort_sort_bound(sort);
 	if (sort->service.run_rows > 0)
 	{
@@ -101,8 +101,8 @@ make_request(const GpuSortState *sort, int participants, GpuSortRequest *request
 }
 
 /*
- * Returns true if so few of the rows are wanted that it pays to tell which are not while they are taken in: by their
- * keys, whose order is not to be verified then.
+ * Returns true if so few of the rows are wanted that it pays to drop others by their keys while they are taken in.  The
+ * keys' order must not need a verification then.
  */
 static bool
 drops_rows(const GpuSortState *sort)
@@ -187,7 +187,7 @@ gpusort_service_sort_begin(GpuSortState *sort, int participants, GpuSortFailure 
 
 /*
  * Joins, in another process, a parallel sort: to read it, as expected says, or where that is NULL to have it sorted
- * before; the keys must be laid out.  verified: rows have tails.  false, with a reason, if that is not to be.
+ * before; the keys must be laid out.  verified: rows have tails.  Returns false, with a reason, if it cannot.
  */
 bool
 gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation, const GpuSortExpected *expected,
@@ -327,7 +327,7 @@ gpusort_service_sort_order(GpuSortState *sort, const GpuSortPut *others, uint64 
 }
 
 /*
- * The same; the reader is to be set before the first row that is wanted, most likely that of number first, by rewind.
+ * The same; then rewind must set the reader before the first row that is wanted, most likely that of number first.
  */
 bool
 gpusort_service_sort_wait(GpuSortState *sort, const GpuSortPut *others, uint64 first, GpuSortFailure *failure)
@@ -341,9 +341,8 @@ gpusort_service_sort_wait(GpuSortState *sort, const GpuSortPut *others, uint64 f
 }
 
 /*
- * Returns the number of the first row that is to be read: those before it need not be given out.  All are read where
- * they are to be verified, and where one of them may tie with
- * others: that is not known before they are sorted, unless none can.
+ * Returns the number of the first row to read; nobody needs the rows before it.  All are read if they must be verified,
+ * or if one of them may tie with others, which is not known before they are sorted.
  */
 uint64
 gpusort_service_sort_first(const GpuSortState *sort, bool sorted)
@@ -359,8 +358,8 @@ gpusort_service_sort_first(const GpuSortState *sort, bool sorted)
 }
 
 /*
- * Sets the reader before the first row that is to be read,
- * again or for the first time; false, with a reason, if the sort is lost.
+ * Sets the reader before the first row to read, again or for the first time.  Returns false, with a reason, if the sort
+ * is lost.
  */
 bool
 gpusort_service_sort_rewind(GpuSortState *sort, GpuSortFailure *failure)

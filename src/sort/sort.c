@@ -131,7 +131,7 @@ gpusort_sort_find_top(GpuSortState *sort, GpuSortCutoffShared *shared)
 	return fits;
 }
 
-/* Begins a sort of all rows: in the service, or where that is not to be PostgreSQL's. */
+/* Begins a sort of all rows, in the service; if it does not take the sort, PostgreSQL's. */
 static void
 begin_all(GpuSortState *sort)
 {
@@ -145,8 +145,8 @@ begin_all(GpuSortState *sort)
 }
 
 /*
- * Begins a sort: in this process alone, in the service, or where that is not to be PostgreSQL's.  Rows of the source
- * may have been read then.
+ * Begins a sort: in this process alone, in the service, or by PostgreSQL if the service does not take it.  Rows of
+ * the source may have been read then.
  */
 void
 gpusort_sort_begin(GpuSortState *sort)
@@ -193,8 +193,8 @@ gpusort_sort_merge_parts(GpuSortState *sort, Sharedsort *shared, int parts, cons
 }
 
 /*
- * Reads the source to its end; false, with a reason, if the service is full before: PostgreSQL's sort has begun, the
- * rest of the source is to be fed to it, and take_back must be called.
+ * Reads the source to its end.  Returns false, with a reason, if the service is full before.  PostgreSQL's sort has
+ * begun then: the caller must feed the rest of the source to it, and call take_back.
  */
 bool
 gpusort_sort_put_own(GpuSortState *sort, GpuSortFailure *full)
@@ -279,7 +279,7 @@ check_order(GpuSortState *sort, GpuSortFailure *failure)
 }
 
 /*
- * The rows are in order, and have been verified, if that is to be done: from stage INPUT to SERVICE, with the reader
+ * The rows are in order, and verified if that is wanted: from stage INPUT to SERVICE, with the reader
  * before the first row that is wanted, or NATIVE.  good, or as failure says.
  */
 void

@@ -65,7 +65,7 @@ typedef struct GpuSortSourceMethods
 	int (*next_batch)(GpuSortSource *source, GpuSortRow *rows, int n);
 
 	/*
-	 * Has the next batch be the first again; called where
+	 * Makes the next batch the first one again; called where
 	 * may_restart says so, and only before a row has been given out.
 	 */
 	void (*restart)(GpuSortSource *source);

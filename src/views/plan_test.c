@@ -324,7 +324,7 @@ tell_of_numbers(Plan *plan)
 	return tell_use(plan, GPUSORT_USE_NUMBERS);
 }
 
-/* Has an index tell which blocks a GpuSort reads that is above no table. */
+/* Names an index by whose ranges a GpuSort reads that has no table below it. */
 static bool
 read_blocks_of_no_table(Plan *plan)
 {

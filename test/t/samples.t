@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use Documents;
 use File::Basename qw(dirname);
 use GpuSortNode;
 use PostgreSQL::Test::Utils qw(slurp_file);
@@ -18,15 +19,6 @@ $node->start;
 $node->wait_service;
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements');
-
-# The blocks between fences without a language.
-sub blocks
-{
-	my ($file) = @_;
-	my $text = slurp_file("$root/$file");
-
-	return $text =~ /\n\n```\n(.*?)^```$/msg;
-}
 
 # A pattern for what a sample shows.
 sub pattern
@@ -68,8 +60,7 @@ $node->safe_psql('postgres',
 	FROM generate_series(1, 300000) i;
 	ANALYZE pgbench_accounts});
 my %count;
-for my $text (map { blocks($_) } 'README.md',
-	map { "doc/$_.md" } qw(explain limits operations settings troubleshooting types views))
+for my $text (map { $_->[1] } grep { $_->[0] eq '' } map { blocks($_) } 'README.md', pages('How to', 'Reference'))
 {
 	if ($text =~ /^CREATE EXTENSION gpusort;.*^EXPLAIN/ms)
 	{
@@ -86,13 +77,8 @@ for my $text (map { blocks($_) } 'README.md',
 		compare($sql, shown($sql, $sql), $sample);
 		$count{session}++;
 	}
-	elsif ($text =~ /^SELECT/)
-	{
-		shown($_, $_) for $text =~ /^(SELECT.*?;)/msg;
-		$count{statements}++;
-	}
 }
-is_deeply([ sort keys %count ], [qw(example session statements)], 'there are samples of all kinds');
+is_deeply([ sort keys %count ], [qw(example session)], 'there are samples of both kinds');
 
 # what is counted in words
 my %words = (five => 5, six => 6, seven => 7, eight => 8, nine => 9);

@@ -7,14 +7,12 @@
 use strict;
 use warnings;
 
-use Cwd qw(abs_path);
-use File::Basename qw(dirname);
+use Documents;
 use File::Temp qw(tempdir);
 use GpuSortNode;
 use PostgreSQL::Test::Utils qw(slurp_file);
 use Test::More;
 
-my $root = abs_path(dirname(__FILE__) . '/../..');
 my $node = GpuSortNode->new('main');
 $node->init(conf =>
 	[ "shared_preload_libraries = ''", 'shared_buffers = 128MB', 'max_parallel_workers_per_gather = 2' ]);
@@ -55,10 +53,7 @@ for my $name (keys %stand_ins)
 local $ENV{PATH} = "$bin:$ENV{PATH}";
 local @ENV{qw(PGHOST PGPORT)} = ($node->host, $node->port);
 
-# The page's blocks, each a language and a text.
-my @blocks;
-my $page = slurp_file("$root/doc/tutorial.md");
-push @blocks, [ $1, $2 ] while $page =~ /^```(\w+)\n(.*?)^```$/msg;
+my @blocks = blocks('doc/tutorial.md');
 cmp_ok(scalar(@blocks), '>=', 8, 'the page has blocks');
 
 my $database;
@@ -115,12 +110,6 @@ for my $text (map { $_->[1] } grep { $_->[0] eq 'sql' } @blocks)
 	}
 	diag $shown if !Test::More->builder->is_passing;
 }
-
-# The other pages' blocks for an administrator, which need nothing but a server.
-my $monitoring = slurp_file("$root/doc/monitoring.md");
-my @statements = $monitoring =~ /^```(?:sql)?\n(CREATE ROLE.*?)^```$/msg;
-is(scalar(@statements), 1, 'doc/monitoring.md makes a role');
-is($node->psql($database, $statements[0], on_error_stop => 1), 0, 'which can be done as it says');
 $node->stop;
 
 done_testing;

@@ -4,7 +4,7 @@
  *	  Values as their operator class abbreviates them for a sort.
  *
  * A btree operator class may have a function that makes a word of a value, such that words compare as the values do or
- * not at all (PostgreSQL's utils/sortsupport.h).  Nothing else is known of such a type, and nothing need be: the word
+ * not at all (PostgreSQL's utils/sortsupport.h).  Nothing else about such a type is known or needed: the word
  * is in the key, as eight bytes, and the class's own comparator decides between rows of equal words.
  *
  * In what order words are is their comparator's to say.  If that is one of PostgreSQL's own, it is known.  If it is the

@@ -84,7 +84,7 @@ struct GpuSortLibcWalk
 	uint8_t pairs[GPUSORT_LIBC_PAIR_BITS / 8]; /* the first bytes of contractions, and others */
 	bool starts[256];                          /* bytes that are in no contraction but as its first */
 	GpuSortLibcWeight low[GPUSORT_LIBC_LOW_CHARS];
-	GpuSortLibcWeight *pages[GPUSORT_LIBC_PAGES]; /* of the other characters; NULL: none of them has occurred */
+	GpuSortLibcWeight *pages[GPUSORT_LIBC_PAGES]; /* of the other characters; NULL if none of a page has occurred */
 };
 
 /* What a list has of elements that begin with a byte. */

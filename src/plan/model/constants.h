@@ -93,7 +93,7 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_REWRITE_BY_INDEX,   /* the same by an index, in its order: more than that */
 	GPUSORT_TIME_REWRITE_SORTED_ROW, /* by ours: the same, beside the sort */
 
-	/* what is to be gained, for small inputs are where the model fails: by a sort for a sort, by another place */
+	/* the least gain, since the model fails at small inputs: by a sort for a sort, by another place */
 	GPUSORT_TIME_SORT_GAIN,
 	GPUSORT_TIME_TOP_GAIN,
 	GPUSORT_TIME_GAIN,

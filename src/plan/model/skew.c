@@ -3,9 +3,9 @@
  * skew.c
  *	  Groups of which a few have a large part of the rows, as far as statistics say.
  *
- * Statistics tell which values are frequent, and how frequent.  Two things follow for those who group by a column:
- * the rows of the largest group are one process's where ranges are cut between groups; and there are more groups than
- * PostgreSQL estimates.
+ * Statistics tell which values are frequent, and how frequent.  Two things follow for a node that groups by a
+ * column.  If ranges are cut between groups, one process has all rows of the largest group; and there are more groups
+ * than PostgreSQL estimates.
  *
  * ANALYZE estimates how many values a column has from a sample of n of N rows, of which d values, f1 of them seen once
  * (Haas and Stokes, "Estimating the number of classes in a finite population", 1998, their Duj1):

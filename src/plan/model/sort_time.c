@@ -542,7 +542,7 @@ gpusort_sort_time_of_first(GpuSortTime time, double rows, double first, bool bou
 	return time;
 }
 
-/* Returns what is to be gained at least, beside the margin. */
+/* Returns how much time must at least be gained, in addition to the margin. */
 double
 gpusort_least_gain(GpuSortGain gain)
 {

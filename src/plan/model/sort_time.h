@@ -37,7 +37,7 @@ typedef struct GpuSortTime
 	bool in_order;        /* its rows are in order already */
 } GpuSortTime;
 
-/* What takes the place of what: that much is to be gained at least. */
+/* What takes the place of what, which decides how much time must at least be gained. */
 typedef enum GpuSortGain
 {
 	GPUSORT_GAIN_MORE, /* something that does more than sort */

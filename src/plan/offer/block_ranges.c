@@ -44,7 +44,7 @@
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
-/* Where more of the ranges are to be read, a scan in order is as good. */
+/* If more of the ranges must be read, a scan in order is as good. */
 #define MOST_RANGES 0.5
 
 /* What an index is to tell of a table, as far as it is known when a query is planned. */

@@ -36,7 +36,7 @@ typedef struct JoinPlace
 	GpuSortJoinInput input;
 } JoinPlace;
 
-/* The path with columns for what it is to be sorted by, if that is computed; NULL if it cannot be computed here. */
+/* The path, with columns for sort keys that are computed; NULL if they cannot be computed here. */
 static Path *
 with_sort_columns(PlannerInfo *root, Path *path, List *pathkeys)
 {
@@ -282,8 +282,8 @@ gpusort_joined_ranges_path(PlannerInfo *root, JoinPath *native)
  * one process, so that there is one of it to combine.  NULL if there is none, or the join by ranges, which may have
  * been made already, gives its rows in another order than that of the groups.
  *
- * Where rows are to be sorted for the groups alone, groups that are whole in all processes take less time, which no
- * Finalize has to combine (finish/ranges.c): for that there is no path here.
+ * If rows are sorted for the groups alone, it takes less time to make whole groups in all processes, which no Finalize
+ * has to combine.  There is no path for that here.
  */
 Path *
 gpusort_grouped_ranges_path(PlannerInfo *root, const AggPath *native, bool ordered)

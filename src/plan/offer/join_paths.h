@@ -12,7 +12,7 @@
 
 #include "nodes/pathnodes.h"
 
-/* How sides come to their GpuSorts, and who joins. */
+/* How the rows of both sides reach their GpuSorts, and which processes join. */
 typedef enum GpuSortJoinInput
 {
 	GPUSORT_JOIN_SERIAL,

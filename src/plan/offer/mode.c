@@ -66,8 +66,8 @@ find_other(Node *node, void *arg)
 }
 
 /*
- * Returns the aggregate of an Agg of all of these rows, which are sorted, if mode() by what they are sorted by is all
- * that it computes, and of so many values that they are to be counted; else NULL.
+ * Returns the aggregate of an Agg over these sorted rows, if the Agg has no groups and computes only mode() of the
+ * column that they are sorted by, with so many values that it pays to count them; otherwise NULL.
  */
 const Aggref *
 gpusort_mode_of(PlannerInfo *root, const AggPath *agg, const Path *rows)

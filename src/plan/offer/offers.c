@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * offers.c
- *	  GpuSort in places of the plan that PostgreSQL chose.
+ *	  Puts GpuSort into places of the plan that PostgreSQL chose.
  *
  * The one rule: while PostgreSQL plans, it sees its own paths alone.  What gpusort could do at an upper rel (its
  * windows, groups, DISTINCT, set operation, ORDER BY) is kept aside, as offers.  When all of PostgreSQL's paths of a
@@ -75,7 +75,7 @@ static GpuSortOffers *offers = NULL;
 
 static Path *take(const GpuSortPathPlace *place, Path *path);
 
-/* Begins to plan a statement, with offers or without; returns what is to be handed to end, whatever happens. */
+/* Begins to plan a statement, with offers or without.  The caller must hand the result to end, whatever happens. */
 GpuSortOffers *
 gpusort_offers_begin(bool wanted)
 {
@@ -167,8 +167,8 @@ is_whole_query(PlannerInfo *root, const Path *path)
 }
 
 /*
- * Returns true if what is below a Gather may be read by ranges: it is not to start over but with the Gather, the leader
- * takes part, all rows are wanted, and sorts have room.
+ * Returns true if the plan below a Gather may be read by ranges: it starts over only together with the Gather, the
+ * leader takes part, all rows are wanted, and sorts have room.
  */
 static bool
 may_share(const GpuSortPathPlace *place, const Path *path)

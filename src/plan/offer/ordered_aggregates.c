@@ -56,7 +56,7 @@ typedef struct OrderedAggregates
 {
 	GpuSortServed served;
 	List *group_keys;  /* of GROUP BY */
-	List *keys;        /* and then those that the aggregates' rows are to be sorted by */
+	List *keys;        /* and then those by which the aggregates' rows are sorted */
 	List *exprs;       /* these, as expressions: for each key all that aggregates have */
 	List *distinct;    /* those of the keys that rows are equal in of which DISTINCT leaves one; NIL: there is none */
 	Bitmapset *own;    /* transitions that sort their rows all the same */

@@ -63,7 +63,7 @@
 const GpuSortGuess gpusort_as_estimated = {.groups = 1};
 const GpuSortGuess gpusort_with_limits = {.groups = 1, .limits = true};
 
-/* What path_time is asked for, the same for all nodes of a path. */
+/* What the caller of path_time asks, for all nodes of a path. */
 typedef struct Estimate
 {
 	PlannerInfo *root;

@@ -158,8 +158,8 @@ plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 }
 
 /*
- * GpuSortExchange over a Gather over GpuSortOutput, which is no partial path's.  The Gather's columns are those of
- * GpuSortOutput, as these are its plan's.
+ * GpuSortExchange over a Gather over GpuSortOutput, which is no partial path's.  The Gather has the columns of
+ * GpuSortOutput, and this has those of its plan.
  */
 static Plan *
 plan_exchange_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)

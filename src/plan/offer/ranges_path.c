@@ -24,7 +24,7 @@
 /* A path that is looked at, and what is found. */
 typedef struct Ranges
 {
-	GpuSortPathRanges of; /* by the first key of the sorts below; NULL: its rows cannot be shared out */
+	GpuSortPathRanges of; /* by the first key of the sorts below; NULL if the path cannot run by ranges */
 	int workers;          /* that the inputs are planned for */
 } Ranges;
 

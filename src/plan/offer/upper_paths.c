@@ -4,10 +4,10 @@
  *	  What GpuSort could do for windows, GROUP BY, DISTINCT, set operations and ORDER BY.
  *
  * The cheapest path that PostgreSQL has found is looked through: where it sorts, the like
- * with GpuSort in the Sort's place is an offer.  Where rows are to be grouped, so is
+ * with GpuSort in the Sort's place is an offer.  Where rows are grouped, so is
  * grouping them by sorting, whatever PostgreSQL's cheapest path does: hashing, most often;
  * but not with enable_sort = off; and so are aggregates over rows in the order that they want
- * (ordered_aggregates.c).  Where rows are to be in order, so is GpuSort over the cheapest path of
+ * (ordered_aggregates.c).  Where an order is wanted, so is GpuSort over the cheapest path of
  * them, whatever gives the order in PostgreSQL's: an index, say.
  * Grouping sets are offered over groups that processes make of their rows, too (partial_sets.c).
  * Each comes with a serial and with a parallel ingest.  offers.c decides which of them takes PostgreSQL's place.

@@ -135,7 +135,7 @@ reclaim_from_others(const GpuSortError *error)
 	return is_for_a_moment(error) && gpusort_memory_reclaim(NULL);
 }
 
-/* GpuSortEngineOps.begin.  May be called again when that failed with MEMORY_BUSY. */
+/* GpuSortEngineOps.begin.  If it failed with MEMORY_BUSY it may be called again. */
 int
 gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortError *error)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * run_rows.h
- *	  Runs of few rows, for tests: every sort has some then, however small it is.
+ *	  Runs of few rows, for tests, so that even a small sort has several.
  *
  * The environment variable GPUSORT_RUN_ROWS says how many rows the first run of a
  * sort has at most; a later one has that many, or an eighth of the rows before it.

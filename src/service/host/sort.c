@@ -15,10 +15,10 @@
  *				per bin first, and only full lines are written, past the cache
  *				(software write combining, as in Satish et al., SIGMOD 2010).
  *				Bins that are still large are partitioned in the same way one
- *				after another, the others are tasks for the threads.  Where a
+ *				after another, the others are tasks for the threads.  If a
  *				sample says that some bins would be much larger than others,
- *				as those of text are, the digit is wider, and bins are of as
- *				many neighbouring values as make them alike.
+ *				as with text, the digit is wider, and each bin has so many
+ *				neighbouring values that bins are about as large.
  *	small		One thread, within its cache (sort_small.c).
  *
  * Rejected: least significant digit first over the whole array (a pass over

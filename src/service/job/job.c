@@ -243,7 +243,7 @@ can_run(const GpuSortJob *job, const GpuSortCommand *command)
 		(command->type == GPUSORT_COMMAND_BEGIN || (job->sort != NULL && gpusort_external_has_begun(job->sort)));
 }
 
-/* Makes the engine calls for a command; LACKS_SPACE: it is to be run again when there is more. */
+/* Makes the engine calls for a command.  LACKS_SPACE: run it again when there is more space. */
 static GpuSortProgress
 run_command(GpuSortJob *job, GpuSortCommand *command)
 {
@@ -317,7 +317,7 @@ may_lack(const GpuSortCommand *command)
 	return command->type == GPUSORT_COMMAND_PUT || command->type == GPUSORT_COMMAND_SORT;
 }
 
-/* Returns true if a command is to be done after those before it, and no sooner. */
+/* Returns true if a command must wait for those before it. */
 static bool
 is_in_order(const GpuSortCommand *command)
 {

@@ -80,8 +80,8 @@ make_room(GpuSortFileSpace *space)
 }
 
 /*
- * Adds space in a file of an owner.  The descriptor comes with the first and belongs
- * to the space from then on, also where this fails; else it is -1.
+ * Adds space in a file of an owner.  The first call for an owner passes the descriptor, which
+ * belongs to the space from then on, even if this fails; later calls pass -1.
  */
 int
 gpusort_file_space_add(GpuSortFileSpace *space, uint64_t owner, int descriptor, uint64_t start, uint64_t bytes,
