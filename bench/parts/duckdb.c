@@ -4,14 +4,15 @@
  *
  * Reads each table, in CSV files of ROWS rows together, into memory, or into the database file DUCKDB_FILE
  * with DUCKDB_MEMORY_LIMIT, if they are in the environment; COLUMNS are 'name': 'type', ...
- * Then runs each of the queries ("name rows SELECT ...", one a line; rows: those of the result)
- * REPEATS times as CREATE TABLE AS, taking turns.  Prints "name repeat milliseconds duckdb version,
- * seconds to load" for each; the time is that of CREATE TABLE AS alone.  Exits with 1 and a message
+ * Then runs each of the queries ("name rows SELECT ...", one a line; rows: those of the result, 0: not known)
+ * REPEATS times as CREATE TABLE AS, taking turns; a COPY runs as it is.  Prints "name repeat milliseconds duckdb
+ * version, seconds to load" for each; the time is that of CREATE TABLE AS alone.  Exits with 1 and a message
  * if anything fails.
  *
  * Packages of the library come without its header: what is used of DuckDB's C API is declared here.
  */
 #define _POSIX_C_SOURCE 200809L
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +103,7 @@ main(int argc, char **argv)
 	char *queries[MAX_QUERIES];
 	char *name[MAX_QUERIES];
 	int64_t result_rows[MAX_QUERIES];
-	char line[1024];
+	char line[2048];
 	int nqueries = 0;
 	double load_seconds;
 
@@ -142,15 +143,18 @@ main(int argc, char **argv)
 	{
 		for (int i = 0; i < nqueries; i++)
 		{
+			const bool copies = strncmp(queries[i], " COPY ", 6) == 0;
 			double start;
 
-			snprintf(statement, sizeof(statement), "CREATE TABLE result AS %s", queries[i]);
+			snprintf(statement, sizeof(statement), "%s%s", copies ? "" : "CREATE TABLE result AS", queries[i]);
 			start = seconds();
 			run(statement);
 			printf("%s %d %.3f duckdb %s; loaded in %.1f s\n", name[i], repeat, (seconds() - start) * 1e3,
 				   duckdb_library_version(), load_seconds);
 			fflush(stdout);
-			if (run("SELECT count(*) FROM result") != result_rows[i])
+			if (copies)
+				continue;
+			if (result_rows[i] > 0 && run("SELECT count(*) FROM result") != result_rows[i])
 				fail(queries[i], "not as many rows as there should be");
 			run("DROP TABLE result");
 		}

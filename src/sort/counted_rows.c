@@ -177,9 +177,10 @@ clear(GpuSortRows *rows)
 }
 
 static Tuplesortstate *
-tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered, int options)
+tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered,
+				SortCoordinate coordinate, int options)
 {
-	return gpusort_heap_rows.tuplesort_begin(rows, columns, count, numbered, options);
+	return gpusort_heap_rows.tuplesort_begin(rows, columns, count, numbered, coordinate, options);
 }
 
 static void
