@@ -42,6 +42,7 @@ random_spec(uint64_t *state)
 		spec.run_peers = rig_random_below(state, 2);
 		spec.run_exact = rig_random_below(state, 2);
 		spec.run_counts = spec.run_rows == 1 && rig_random_below(state, 2);
+		spec.counts_every = spec.run_counts ? rig_random_below(state, 4) : 0;
 	}
 
 	if (spec.length_max == 70000 && spec.rows > 500)
@@ -62,7 +63,10 @@ describe_spec(const CaseSpec *spec, char *text, size_t size)
 
 	if (spec->run_rows > 0)
 		snprintf(text + length, size - length, ", %u by %u bits%s%s%s", spec->run_rows, spec->run_bits,
-				 spec->run_peers ? ", peers" : "", spec->run_exact ? ", exact" : "", spec->run_counts ? ", counts" : "");
+				 spec->run_peers ? ", peers" : "", spec->run_exact ? ", exact" : "",
+				 !spec->run_counts             ? ""
+					 : spec->counts_every == 0 ? ", counts of 1"
+											   : ", counts");
 }
 
 void
@@ -221,6 +225,7 @@ test_runs(void)
 	static const uint32_t run_rows[] = {1, 2, 5, 1, 70001};
 	static const RigKeys keys[] = {RIG_KEYS_FEW, RIG_KEYS_SPARSE, RIG_KEYS_EQUAL, RIG_KEYS_SKEWED, RIG_KEYS_SORTED};
 	static const uint32_t widths[] = {1, 2, 5};
+	const uint32_t counts_every[] = {0, 2, 300000};
 	const CaseSpec largest = {.rows = 300000, .key_words = 1, .length_max = 24, .run_bits = 64, .run_rows = 1};
 	CaseSpec spec;
 	char name[240];
@@ -246,6 +251,7 @@ test_runs(void)
 			.run_exact = i / 30 & 1,
 		};
 		spec.run_counts = (i / 60 & 1) && spec.run_rows == 1;
+		spec.counts_every = spec.run_counts ? i % 3 : 0;
 		describe_spec(&spec, name, sizeof(name));
 		test_case(name, spec);
 	}
@@ -258,7 +264,22 @@ test_runs(void)
 		spec.run_bits = i / 3 & 1 ? 64 : 60;
 		spec.truncated_percent = i / 3 & 2 ? 1 : 0;
 		spec.run_exact = i / 3 & 4;
+		spec.claim_no_ties = i / 3 < 2;
 		spec.run_counts = true;
+		spec.counts_every = counts_every[i / 6 % 3];
+		describe_spec(&spec, name, sizeof(name));
+		test_case(name, spec);
+	}
+	/* each key's only row, and rows in one or few runs, where elements tell all */
+	spec = largest;
+	spec.claim_no_ties = true;
+	for (int i = 0; i < 3; i++)
+	{
+		static const RigKeys no_ties_keys[] = {RIG_KEYS_SORTED, RIG_KEYS_SPARSE, RIG_KEYS_SKEWED};
+
+		spec.keys = no_ties_keys[i];
+		spec.run_counts = i > 0;
+		spec.run_bits = i > 1 ? 59 : 64;
 		describe_spec(&spec, name, sizeof(name));
 		test_case(name, spec);
 	}

@@ -36,9 +36,10 @@ typedef struct CaseSpec
 	uint32_t run_rows;
 	bool run_peers;
 	bool run_exact;
-	bool run_counts;   /* rows have 16 bytes at least then */
-	uint32_t look_ups; /* keys looked up at once; 0: any few */
-	int fits;          /* 1: all rows have to be ingested; -1: some must be refused; 0: either */
+	bool run_counts;       /* rows have 16 bytes at least then */
+	uint32_t counts_every; /* every so many rows one is put with another count than 1; 0: none is */
+	uint32_t look_ups;     /* keys looked up at once; 0: any few */
+	int fits;              /* 1: all rows have to be ingested; -1: some must be refused; 0: either */
 } CaseSpec;
 
 /* The rows, as put, and in order. */

@@ -45,7 +45,7 @@ goes_on(const SortCase *from, uint64_t place, uint32_t bits)
 uint64_t
 sort_case_count(const SortCase *from, uint64_t row)
 {
-	return from->spec.run_counts ? 1 + row % 3 : 1;
+	return from->spec.counts_every > 0 && (row + 1) % from->spec.counts_every == 0 ? 3 : 1;
 }
 
 /* The order becomes what is picked of the whole of it; each row has the counts of those behind it. */

@@ -3,7 +3,10 @@
  * host_bench.c
  *	  What the host engine takes per row to put, sort and emit.
  *
- *	host_bench [ROWS [ROW_BYTES [KEY_WORDS [random|few|ascending|skewed|hex [THREADS [TIES]]]]]]
+ *	host_bench [ROWS [ROW_BYTES [KEY_WORDS [KEYS [THREADS [TIES [RUN_ROWS [COUNTS]]]]]]]]
+ *
+ * KEYS is random, few, ascending, skewed, hex, or a number: so many values.  With RUN_ROWS that many rows of each key
+ * are kept, with COUNTS they are counted.
  *
  * Prints nanoseconds per row by the clock.  The first sort also pays for fresh memory and is shown apart; of three
  * more the best is shown.
@@ -50,6 +53,8 @@ make_key(uint64_t *key, uint32_t words, const char *keys, uint64_t row)
 			key[w] = w + 1 == words ? row : 0;
 		else if (strcmp(keys, "skewed") == 0)
 			key[w] = random64() % 1000 ? random64() % 1000 : random64();
+		else if (atoi(keys) > 0)
+			key[w] = random64() % atoi(keys);
 		else
 		{
 			key[w] = 0;
@@ -67,6 +72,7 @@ make_chunks(char **chunks, uint32_t *counts, uint32_t *bytes, uint64_t rows, uin
 	uint32_t record = 8 * words + row_bytes;
 	uint32_t fit = GPUSORT_CHUNK_BYTES / (record + 4);
 	uint32_t n = 0;
+	const uint64_t one = 1;
 
 	for (uint64_t row = 0; row < rows; n++)
 	{
@@ -81,6 +87,7 @@ make_chunks(char **chunks, uint32_t *counts, uint32_t *bytes, uint64_t rows, uin
 			make_key((uint64_t *) at, words, keys, row);
 			memcpy(at + 8 * words, &row_bytes, 4);
 			at[8 * words + GPUSORT_ROW_FLAGS_OFFSET] = GPUSORT_ROW_KEY_TRUNCATED;
+			memcpy(at + 8 * words + GPUSORT_ROW_COUNT_OFFSET, &one, sizeof(one));
 			*gpusort_chunk_offset(chunks[n], i) = i * record;
 		}
 		counts[n] = count;
@@ -107,6 +114,8 @@ main(int argc, char **argv)
 	const char *keys = argc > 4 ? argv[4] : "random";
 	int threads = argc > 5 ? atoi(argv[5]) : 0;
 	int ties = argc > 6 ? atoi(argv[6]) : 0;
+	uint32_t run_rows = argc > 7 ? strtoul(argv[7], NULL, 10) : 0;
+	uint32_t run_counts = argc > 8 ? strtoul(argv[8], NULL, 10) : 0;
 	/* as the service grants chunks (chunk_rows.c), with room for the rows to get shorter */
 	uint32_t rows_max = GPUSORT_CHUNK_BYTES / (8 * words + row_bytes + 4) * 3 / 2;
 	uint32_t max = rows * (8 * words + row_bytes + 4) / (GPUSORT_CHUNK_BYTES - 8192) + 2;
@@ -126,7 +135,11 @@ main(int argc, char **argv)
 	for (int round = 0; round < 4; round++)
 	{
 		int cancelled = 0;
-		GpuSortRequest request = {.key_words = words, .may_tie = ties};
+		GpuSortRequest request = {.key_words = words,
+								  .may_tie = ties,
+								  .run_bits = run_rows > 0 ? 64 * words : 0,
+								  .run_rows = run_rows,
+								  .run_counts = run_counts};
 		GpuSortOutcome outcome;
 		GpuSortEmitted emitted;
 		GpuSort *sort;

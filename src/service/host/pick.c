@@ -12,11 +12,14 @@
  *
  *	1. From its end backwards: where do the last run and the last group of a part begin?
  *	   That is soon found, and lets each part know what it begins in.
- *	2. Elements that are kept go to the other array; ties are marked and counted, and
- *	   the counts of rows that are left out are added to that of the row kept before them.
- *	3. They go back, without gaps.
+ *	2. Elements that are kept go to the other array; ties are marked and counted.
+ *	3. They go back, without gaps.  If there are none already, the arrays change places instead.
  *
- * If the packed key is one word the elements have it whole.  Else keys are looked up in the records.
+ * If the packed key is one word the elements have it whole.  Else keys are looked up in the records, but where
+ * the elements tell that two differ.
+ *
+ * With run_counts the key of an element that is kept becomes the row's count, which emit writes.  Counts of rows that
+ * are left out are looked up only if some row was put with another count than 1: a miss for each.
  *
  *-------------------------------------------------------------------------
  */
@@ -59,7 +62,6 @@ typedef struct PickPart
 	uint64_t place; /* rows kept of the parts before it */
 	uint64_t bytes; /* padded, without keys */
 	uint64_t lead;  /* counts of the rows before the first one kept */
-	char *last;     /* the last row kept */
 	bool divided;   /* a group begins in it, so that there are two: */
 	TieGroup first;
 	TieGroup final;
@@ -70,7 +72,8 @@ typedef struct Pick
 {
 	GpuSort *sort;
 	bool whole;        /* elements have all of the packed key */
-	uint32_t run_left; /* number of its bits that a run may differ in */
+	uint64_t run_mask; /* its bits that are equal in a run, if so */
+	bool groups;       /* runs of keys are groups: they differ in no bit */
 	bool breaks;       /* a KEY_TRUNCATED row is a run of its own */
 	uint32_t nparts;
 	PickPart parts[PARTS_MAX];
@@ -114,14 +117,29 @@ relate(const Pick *pick, uint64_t i)
 		uint64_t different = a->key ^ b->key;
 
 		relation.equal = different == 0;
-		relation.run = pick->run_left == 64 || different >> pick->run_left == 0;
+		relation.run = (different & pick->run_mask) == 0;
 	}
+	else if (pick->groups && a->key != b->key)
+		return nothing_in_common; /* equal keys have the same word of them in their elements */
 	else
 		relation = relate_keys(gpusort_host_key(sort, a->ref), gpusort_host_key(sort, b->ref), sort->key_words,
 							   sort->run_bits);
 	if (pick->breaks && ((a->ref | b->ref) & GPUSORT_HOST_REF_MARK))
 		relation.run = false;
 	return relation;
+}
+
+/* Whether row i's record is read: for its key, where it may be that of the row before or after, or for its count. */
+static inline bool
+is_looked_up(const Pick *pick, uint64_t i)
+{
+	const GpuSort *sort = pick->sort;
+	const GpuSortElement *element = &sort->elements[i];
+
+	if (sort->counts_differ)
+		return true;
+	return !pick->whole &&
+		(!pick->groups || element->key == element[-1].key || (i + 1 < sort->rows && element->key == element[1].key));
 }
 
 /* How many of the bits that vary are behind the first run_bits. */
@@ -190,16 +208,13 @@ tied(TieGroup group)
 	return group.rows > 1 && group.truncated ? group.rows : 0;
 }
 
-static char *
-row_of(const GpuSort *sort, uint64_t ref)
+/* The number of rows that a row stood for when it was put. */
+static uint64_t
+count_of(const GpuSort *sort, uint64_t ref)
 {
-	return sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref);
-}
+	const char *row = sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref);
 
-static uint64_t *
-count_of(char *row)
-{
-	return (uint64_t *) (row + GPUSORT_ROW_COUNT_OFFSET);
+	return sort->counts_differ ? *(const uint64_t *) (row + GPUSORT_ROW_COUNT_OFFSET) : 1;
 }
 
 /* Row i is of a run that begins at row run, and of a group that begins at row group: is it kept? */
@@ -209,6 +224,58 @@ is_kept(const GpuSort *sort, uint64_t i, uint64_t run, uint64_t group)
 	if (sort->run_peers)
 		i = group > run ? group : run;
 	return i - run < sort->run_rows;
+}
+
+/* Whether the first row of each run is all that is kept, and the elements tell all that there is to know of it. */
+static bool
+is_simple(const Pick *pick)
+{
+	const GpuSort *sort = pick->sort;
+
+	return pick->whole && sort->run_rows == 1 && !sort->run_peers && !sort->may_tie && !sort->counts_differ;
+}
+
+/* pick_rows where it is simple, for any part by itself; without branches, as no CPU can guess where runs end. */
+static void
+pick_first_rows(void *arg, uint32_t p)
+{
+	const Pick *pick = arg;
+	const GpuSort *sort = pick->sort;
+	const GpuSortElement *elements = sort->elements;
+	const uint64_t mask = pick->run_mask;
+	PickPart *part = &((Pick *) arg)->parts[p];
+	GpuSortElement *to = sort->other + part->start;
+	GpuSortElement first;
+	uint64_t i = part->start;
+	uint64_t previous;
+	uint64_t place = 0;
+	uint64_t bytes;
+
+	*part = (PickPart){.start = part->start, .end = part->end};
+	while (i > 0 && i < part->end && ((elements[i].key ^ elements[i - 1].key) & mask) == 0)
+		i++;
+	part->lead = i - part->start;
+	if (i == part->end)
+		return;
+	first = (GpuSortElement){.key = 0, .ref = elements[i].ref};
+	previous = elements[i].key;
+	bytes = gpusort_host_ref_length(first.ref);
+	for (; i < part->end; i++)
+	{
+		const GpuSortElement element = elements[i];
+		const uint64_t begins = ((element.key ^ previous) & mask) != 0;
+
+		if (i % LOOK_ROWS == 0 && gpusort_host_cancelled(sort))
+			return;
+		place += begins;
+		bytes += gpusort_host_ref_length(element.ref) & -begins;
+		first.ref = begins ? element.ref : first.ref;
+		first.key = (first.key & (begins - 1)) + 1;
+		to[place] = first;
+		previous = element.key;
+	}
+	part->kept = place + 1;
+	part->bytes = bytes;
 }
 
 static void
@@ -223,11 +290,8 @@ pick_rows(void *arg, uint32_t p)
 	uint64_t run = part->run;
 	uint64_t group = part->group;
 	bool kept_before = false;
-	const bool look_up = !pick->whole || sort->run_counts;
 
-	part->kept = part->bytes = part->lead = part->tie_rows = 0;
-	part->divided = false;
-	part->last = NULL;
+	*part = (PickPart){.start = part->start, .end = part->end};
 	if (part->start > 0)
 	{
 		before = relate(pick, part->start - 1);
@@ -241,7 +305,7 @@ pick_rows(void *arg, uint32_t p)
 
 		if (i % LOOK_ROWS == 0 && gpusort_host_cancelled(sort))
 			return;
-		if (look_up && i + PREFETCH_ROWS < sort->rows)
+		if (i + PREFETCH_ROWS < sort->rows && is_looked_up(pick, i + PREFETCH_ROWS))
 			__builtin_prefetch(gpusort_host_key(sort, sort->elements[i + PREFETCH_ROWS].ref));
 		next = i + 1 < sort->rows ? relate(pick, i) : nothing_in_common;
 		if (!before.run)
@@ -268,15 +332,16 @@ pick_rows(void *arg, uint32_t p)
 			to[part->kept] = *element;
 			if (!next.equal)
 				to[part->kept].ref &= ~GPUSORT_HOST_REF_MARK;
+			if (sort->run_counts)
+				to[part->kept].key = count_of(sort, element->ref);
 			part->kept++;
 			part->bytes += gpusort_host_ref_length(element->ref);
-			part->last = row_of(sort, element->ref);
 			kept_before = true;
 		}
 		else
 		{
 			if (sort->run_counts)
-				*(part->last != NULL ? count_of(part->last) : &part->lead) += *count_of(row_of(sort, element->ref));
+				*(part->kept > 0 ? &to[part->kept - 1].key : &part->lead) += count_of(sort, element->ref);
 			kept_before = false;
 		}
 		before = next;
@@ -293,7 +358,7 @@ add_parts(Pick *pick)
 {
 	GpuSort *sort = pick->sort;
 	TieGroup open = {0, false};
-	char *last = NULL;
+	GpuSortElement *last = NULL;
 
 	sort->rows_out = sort->row_bytes = sort->tie_rows = 0;
 	for (uint32_t p = 0; p < pick->nparts; p++)
@@ -310,10 +375,10 @@ add_parts(Pick *pick)
 			sort->tie_rows += tied(open) + part->tie_rows;
 			open = part->final;
 		}
-		if (part->lead > 0)
-			*count_of(last) += part->lead;
-		if (part->last != NULL)
-			last = part->last;
+		if (sort->run_counts && part->lead > 0)
+			last->key += part->lead;
+		if (part->kept > 0)
+			last = sort->other + part->start + part->kept - 1;
 	}
 	sort->tie_rows += tied(open);
 }
@@ -334,12 +399,15 @@ put_back(void *arg, uint32_t p)
 int
 gpusort_host_pick(GpuSort *sort, GpuSortError *error)
 {
-	const uint64_t wanted = sort->rows / PART_ROWS + 1;
+	const uint64_t wanted = gpusort_threads_count(sort->threads) > 1 ? sort->rows / PART_ROWS + 1 : 1;
+	const uint32_t run_left = varying_behind(sort);
 	Pick pick;
+	bool simple;
 
 	pick.sort = sort;
 	pick.whole = sort->packing.words == 1;
-	pick.run_left = varying_behind(sort);
+	pick.run_mask = run_left < 64 ? UINT64_MAX << run_left : 0;
+	pick.groups = run_left == 0;
 	pick.breaks = sort->may_tie && !sort->run_exact;
 	pick.nparts = wanted < PARTS_MAX ? wanted : PARTS_MAX;
 	for (uint32_t p = 0; p < pick.nparts; p++)
@@ -347,14 +415,26 @@ gpusort_host_pick(GpuSort *sort, GpuSortError *error)
 		pick.parts[p].start = sort->rows * p / pick.nparts;
 		pick.parts[p].end = sort->rows * (p + 1) / pick.nparts;
 	}
-	gpusort_threads_run(sort->threads, pick.nparts, find_last_starts, &pick);
-	if (gpusort_host_cancelled(sort))
-		return gpusort_error_cancelled(error);
-	pass_on_starts(&pick);
-	gpusort_threads_run(sort->threads, pick.nparts, pick_rows, &pick);
+	simple = is_simple(&pick);
+	if (!simple)
+	{
+		gpusort_threads_run(sort->threads, pick.nparts, find_last_starts, &pick);
+		if (gpusort_host_cancelled(sort))
+			return gpusort_error_cancelled(error);
+		pass_on_starts(&pick);
+	}
+	gpusort_threads_run(sort->threads, pick.nparts, simple ? pick_first_rows : pick_rows, &pick);
 	if (gpusort_host_cancelled(sort))
 		return gpusort_error_cancelled(error);
 	add_parts(&pick);
-	gpusort_threads_run(sort->threads, pick.nparts, put_back, &pick);
+	if (pick.nparts == 1 || sort->rows_out == sort->rows)
+	{
+		GpuSortElement *kept = sort->other;
+
+		sort->other = sort->elements;
+		sort->elements = kept;
+	}
+	else
+		gpusort_threads_run(sort->threads, pick.nparts, put_back, &pick);
 	return 0;
 }

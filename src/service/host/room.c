@@ -308,16 +308,23 @@ gpusort_host_room_close(GpuSort *sort)
 	sort->rows_room = room;
 }
 
-/* Gives back what only sorting needs: the second array of elements, and the work space. */
+/* Gives back what only sorting needs: the second array of elements, those that are not emitted, the work space. */
 void
 gpusort_host_room_sorted(GpuSort *sort)
 {
+	uint64_t room = (sort->rows_out + PAGE_ELEMENTS - 1) / PAGE_ELEMENTS * PAGE_ELEMENTS;
+	size_t left = (sort->rows_room - room) * sizeof(GpuSortElement);
+
 	if (sort->other == NULL)
 		return;
 	gpusort_host_memory_put(sort->memory, sort->other, sort->rows_room * sizeof(GpuSortElement));
 	gpusort_host_memory_put(sort->memory, sort->histograms, sort->work_bytes);
 	sort->other = NULL;
-	discharge(sort, sort->rows * sizeof(GpuSortElement));
+	discharge(sort, (2 * sort->rows - sort->rows_out) * sizeof(GpuSortElement));
+	if (left == 0)
+		return;
+	gpusort_host_memory_put(sort->memory, sort->elements + room, left);
+	sort->rows_room = room;
 }
 
 /* Gives back everything. */

@@ -73,6 +73,7 @@ typedef struct IngestPart
 	bool good;
 	bool ascending;
 	bool descending;
+	bool counts_differ;
 	const uint64_t *first_key; /* in the chunk; NULL: no rows */
 	const uint64_t *last_key;
 	uint64_t row_bytes;
@@ -133,6 +134,7 @@ ingest_rows(const Ingest *ingest, uint32_t first, uint32_t end, IngestPart *part
 	uint64_t all[GPUSORT_MAX_KEY_WORDS];
 	bool ascending = sort->ascending;
 	bool descending = sort->descending;
+	uint64_t counts_differ = 0;
 
 	for (uint32_t w = 0; w < words; w++)
 	{
@@ -158,6 +160,8 @@ ingest_rows(const Ingest *ingest, uint32_t first, uint32_t end, IngestPart *part
 			return false;
 		padded = GPUSORT_ALIGN8(length);
 		row_bytes += padded;
+		if (sort->run_counts)
+			counts_differ |= *(const uint64_t *) (row + GPUSORT_ROW_COUNT_OFFSET) ^ 1;
 
 		for (uint32_t w = 0; w < words; w++)
 		{
@@ -188,6 +192,7 @@ ingest_rows(const Ingest *ingest, uint32_t first, uint32_t end, IngestPart *part
 	part->last_key = previous;
 	part->ascending = ascending;
 	part->descending = descending;
+	part->counts_differ = counts_differ != 0;
 	part->row_bytes = row_bytes;
 	part->ref_sum = ref_sum;
 	return true;
@@ -239,6 +244,7 @@ add_part(GpuSort *sort, const IngestPart *part, const uint64_t *previous)
 {
 	sort->ascending = sort->ascending && part->ascending;
 	sort->descending = sort->descending && part->descending;
+	sort->counts_differ |= part->counts_differ;
 	if (previous != NULL)
 		compare_keys(previous, part->first_key, sort->key_words, &sort->ascending, &sort->descending);
 	for (uint32_t w = 0; w < sort->key_words; w++)
@@ -368,6 +374,8 @@ emit_rows(const Filling *filling, uint64_t first, uint64_t end, char *to, const 
 			tie_rows++;
 		}
 		to[key_bytes + GPUSORT_ROW_FLAGS_OFFSET] = flags;
+		if (sort->run_counts)
+			memcpy(to + key_bytes + GPUSORT_ROW_COUNT_OFFSET, &sort->elements[i].key, sizeof(uint64_t));
 		to += length;
 	}
 	return tie_rows;

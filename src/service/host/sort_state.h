@@ -107,7 +107,7 @@ struct GpuSort
 	uint32_t run_rows; /* 0: all */
 	bool run_peers;    /* asked for, or where rows may tie */
 	bool run_exact;
-	bool run_counts;
+	bool run_counts; /* elements have counts for keys once rows are picked */
 
 	/* what was put */
 	GpuSortHostChunk *chunks;
@@ -119,8 +119,9 @@ struct GpuSort
 	uint64_t any[GPUSORT_MAX_KEY_WORDS]; /* OR of each word of all keys */
 	uint64_t all[GPUSORT_MAX_KEY_WORDS]; /* AND */
 	uint64_t last_key[GPUSORT_MAX_KEY_WORDS];
-	bool ascending;  /* keys came in order so far */
-	bool descending; /* each key came strictly below the one before */
+	bool ascending;     /* keys came in order so far */
+	bool descending;    /* each key came strictly below the one before */
+	bool counts_differ; /* with run_counts: some row's is not 1 */
 
 	/* memory; only room.c changes it, except the contents of the work space */
 	uint64_t charged; /* all that is charged now */
