@@ -180,8 +180,9 @@ make_threshold(GpuSortPageSource *pages, const Scan *scan, AttrNumber attno)
 		return;
 	pages->key = gpusort_tuple_columns_create(desc, &attno, 1);
 	pages->threshold = gpusort_page_quals_create_threshold(attno, desc);
-	pages->threshold_first = pages->quals->all ||
-		(!contain_leaked_vars((Node *) scan->plan.qual) && !contain_volatile_functions((Node *) scan->plan.qual));
+	pages->threshold_first = scan->plan.qual != NIL &&
+		(pages->quals->all ||
+		 (!contain_leaked_vars((Node *) scan->plan.qual) && !contain_volatile_functions((Node *) scan->plan.qual)));
 }
 
 /*
