@@ -62,8 +62,6 @@ typedef struct IngestShared
 	GpuSortClaims claims;
 	bool stays; /* workers that have handed over all of their rows stay, to verify the order of all */
 
-	bool has_parts; /* there is no sort in the service, and each worker sorts its part by PostgreSQL's sort */
-
 	/* what each process finds of its part; 0: there is a sort, or all rows go up */
 	uint64 top;
 	bool with_ties;
@@ -91,7 +89,6 @@ struct GpuSortIngestState
 	GpuSortParallelIngest *ingest; /* without a writer rows go up */
 	IngestShared *shared;          /* NULL: a worker has no part in it */
 	bool joins;                    /* a worker is to join the sort */
-	bool sorts_part;               /* a worker is to sort its part by PostgreSQL's sort */
 	bool finds_top;                /* this process is to find the first rows of its part */
 	bool ended;                    /* the child has no more rows */
 	bool passed;                   /* rows of it have gone up */
@@ -102,7 +99,6 @@ struct GpuSortIngestState
 	IngestShared *own;   /* what is shared where there are no workers */
 	bool holds;          /* an empty row goes up, again and again, when the child has no more */
 	bool held;           /* one has */
-	bool has_parts;      /* what is shared */
 	bool participates;   /* the leader has a part of the rows */
 	uint64 top;          /* and with_ties: what is shared */
 	bool with_ties;
@@ -206,17 +202,6 @@ shared_cutoff(const GpuSortIngestState *state)
 	return state->shared == state->own ? NULL : (GpuSortCutoffShared *) ((char *) state->shared + CUTOFF_OFFSET);
 }
 
-/* Sorts a worker's part by PostgreSQL's sort, so that none of its rows goes up. */
-static void
-sort_part(GpuSortIngestState *state)
-{
-	const GpuSortParticipant own = participant(state, 0);
-
-	state->sorts_part = false;
-	gpusort_participant_sort_part(&own);
-	state->ended = true;
-}
-
 /* Finds the first rows of this process's part, which are those that go up. */
 static void
 find_top(GpuSortIngestState *state)
@@ -241,8 +226,6 @@ exec_ingest(CustomScanState *node)
 
 	if (unlikely(state->finds_top))
 		find_top(state);
-	if (unlikely(state->sorts_part))
-		sort_part(state);
 	if (unlikely(state->joins))
 		join_sort(state);
 	if (state->ended || (state->holds && !state->participates && state->gather->nworkers_launched > 0))
@@ -351,7 +334,6 @@ static void
 start_shared(GpuSortIngestState *state)
 {
 	state->shared->stays = state->holds;
-	state->shared->has_parts = state->has_parts;
 	state->shared->top = state->top;
 	state->shared->with_ties = state->with_ties;
 	pg_atomic_init_u64(&state->shared->dropped, 0);
@@ -405,8 +387,7 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 		return;
 	state->shared = coordinate;
 	state->finds_top = state->shared->top > 0;
-	state->sorts_part = state->shared->has_parts;
-	state->joins = !state->finds_top && !state->sorts_part;
+	state->joins = !state->finds_top;
 	gpusort_parallel_sort_attach(state->set.sorts[0], (char *) coordinate + SHARED_BYTES);
 }
 
@@ -591,19 +572,15 @@ gpusort_ingest_reset(GpuSortIngestState *state)
 	release_workers(state);
 	gpusort_parallel_ingest_reset(state->ingest);
 	state->top = 0;
-	state->has_parts = false;
 	state->finds_top = false;
 	state->ended = false;
 	state->leader_rows = 0;
 	state->nworkers = 0;
 }
 
-/*
- * Begins the sort, in the service if that is to be; the source is read after this.  keeps_workers: as in
- * gpusort_ingest_sort.
- */
+/* Begins the sort, in the service if that is to be; the source is read after this. */
 static void
-begin_sort(GpuSortIngestState *state, GpuSortState *sort, bool keeps_workers)
+begin_sort(GpuSortIngestState *state, GpuSortState *sort)
 {
 	const GatherState *gather = state->gather;
 	const int participants = 1 + castNode(Gather, gather->ps.plan)->num_workers;
@@ -612,11 +589,7 @@ begin_sort(GpuSortIngestState *state, GpuSortState *sort, bool keeps_workers)
 	gpusort_ingest_reset(state);
 	if (!gpusort_sort_set_begin(&state->set, participants, &failure))
 	{
-		state->has_parts = keeps_workers && gpusort_sort_bound(sort) == 0 && gpusort_sort_set_may_have_parts(&state->set);
-		if (state->has_parts)
-			gpusort_sort_set_refuse(&state->set, &failure);
-		else
-			gpusort_sort_begin_native(sort, &failure);
+		gpusort_sort_begin_native(sort, &failure);
 		return;
 	}
 	/* Empty rows do not go into expressions of Gather's, so no worker can be made to stay then. */
@@ -639,29 +612,6 @@ note_figures(GpuSortIngestState *state)
 	state->nworkers = shared->nworkers;
 	for (int i = 0; i < state->nworkers; i++)
 		state->worker_rows[i] = shared->put[i].rows;
-}
-
-/*
- * Sorts the rows by PostgreSQL's sort: each worker its part, the leader its own and what comes up, and all parts are
- * merged.  From stage INPUT to NATIVE.
- */
-static void
-sort_natively(GpuSortIngestState *state, GpuSortState *sort)
-{
-	GpuSortParallelSort *parallel = state->set.sorts[0];
-	const GpuSortFailure *reason = gpusort_parallel_sort_refusal(parallel);
-
-	/* The first row makes Gather begin, and tells whether there are workers. */
-	(void) gpusort_input_read_first(&sort->input, 1);
-	if (!gpusort_parallel_sort_is_shared(parallel))
-	{
-		gpusort_sort_begin_native(sort, reason);
-		gpusort_sort_put(sort);
-		gpusort_sort_perform(sort);
-		return;
-	}
-	gpusort_parallel_sort_sort_part(parallel);
-	gpusort_parallel_sort_merge_parts(parallel, 1 + state->shared->claims.signed_off, reason);
 }
 
 /*
@@ -738,24 +688,16 @@ find_first(GpuSortIngestState *state, GpuSortState *sort)
 	sort->figures.dropped += pg_atomic_read_u64(&state->shared->dropped);
 }
 
-/*
- * Sorts the rows of all participants, in the service, by PostgreSQL or here: from stage INPUT to one of the others.
- * keeps_workers: Gather is not shut down before the rows have been read.
- */
+/* Sorts the rows of all participants, in the service, by PostgreSQL or here: from stage INPUT to one of the others. */
 void
-gpusort_ingest_sort(GpuSortIngestState *state, GpuSortState *sort, bool keeps_workers)
+gpusort_ingest_sort(GpuSortIngestState *state, GpuSortState *sort)
 {
 	if (gpusort_sort_wants_top(sort))
 	{
 		find_first(state, sort);
 		return;
 	}
-	begin_sort(state, sort, keeps_workers);
-	if (state->has_parts)
-	{
-		sort_natively(state, sort);
-		return;
-	}
+	begin_sort(state, sort);
 	put_rows(state, sort);
 	perform_sort(state, sort);
 }

@@ -21,7 +21,7 @@ typedef struct GpuSortIngestState GpuSortIngestState;
 extern GpuSortIngestState *gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info);
 extern GpuSortSource *gpusort_ingest_source(GpuSortIngestState *state, const GpuSortHeapRows *rows, bool may_restart);
 extern void gpusort_ingest_set_sort(GpuSortIngestState *state, GpuSortState *sort);
-extern void gpusort_ingest_sort(GpuSortIngestState *state, GpuSortState *sort, bool keeps_workers);
+extern void gpusort_ingest_sort(GpuSortIngestState *state, GpuSortState *sort);
 extern void gpusort_ingest_reset(GpuSortIngestState *state);
 
 #endif /* GPUSORT_INGEST_H */

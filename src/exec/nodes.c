@@ -10,7 +10,6 @@
  */
 #include "exec/nodes.h"
 
-#include "exec/bound.h"
 #include "exec/stream.h"
 #include "executor/executor.h"
 #include "server/reasons.h"
@@ -54,21 +53,6 @@ gpusort_nodes_begin(GpuSortNodes *nodes, int participants, GpuSortFailure *failu
 	if (gpusort_plan_state(nodes->nodes[0])->state->es_epq_active != NULL)
 		return gpusort_failure_set(failure, GPUSORT_REASON_RECHECK, "a row is being rechecked after a concurrent update");
 	return gpusort_sort_set_begin(&nodes->set, participants, failure);
-}
-
-/*
- * Returns true if processes may sort their parts by PostgreSQL's sort, as gpusort_sort_set_may_have_parts has it; where
- * few rows are wanted they need no sort.
- */
-bool
-gpusort_nodes_may_have_parts(const GpuSortNodes *nodes)
-{
-	for (int i = 0; i < nodes->set.count; i++)
-	{
-		if (gpusort_bound_rows(nodes->nodes[i]->limit, false) > 0)
-			return false;
-	}
-	return gpusort_sort_set_may_have_parts(&nodes->set);
 }
 
 /* Makes the children start over where these parameters have changed. */

@@ -21,7 +21,6 @@ typedef struct GpuSortNodes
 } GpuSortNodes;
 
 extern void gpusort_nodes_find(GpuSortNodes *nodes, PlanState *ps, int rescan_param);
-extern bool gpusort_nodes_may_have_parts(const GpuSortNodes *nodes);
 extern bool gpusort_nodes_begin(GpuSortNodes *nodes, int participants, GpuSortFailure *failure);
 extern void gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed);
 extern bool gpusort_nodes_begin_range(GpuSortNodes *nodes, PlanState *plan, GpuSortFailure *failure);

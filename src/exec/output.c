@@ -39,9 +39,8 @@
  * NO DEADLOCK.  The process whose range is being read waits for nobody but the service and the reader of its queue.
  *
  * WITHOUT THE SERVICE.  Where it takes no part, which is known before workers start, one process runs the plan as a
- * whole, with PostgreSQL's sort in the GpuSorts, and the others give no rows.  All sort their parts of the rows before,
- * which that process merges: the leader, or in a partial plan any.  Where that cannot be, as the plans below are partial
- * ones, it gets all of their rows: the leader, or in a partial plan the first to come.
+ * whole, with PostgreSQL's sort in the GpuSorts, and the others give no rows: as the plans below are partial ones, that
+ * process gets all of their rows.  It is the leader, or in a partial plan the first to come.
  *
  * LOST ROWS.  What is lost in any process is noted in shared memory, and ends the work of all.  Below a
  * GpuSortExchange that is no error: if nothing has been emitted it makes the leader run the plan alone.  In a partial
@@ -134,17 +133,6 @@ participate(GpuSortOutputState *state)
 		gpusort_window_ranges_join(&state->window, &state->nodes, &shared->window);
 }
 
-/* Sorts this process's part by PostgreSQL's sort, and merges all parts if it is the one that runs the plan. */
-static void
-sort_parts(GpuSortOutputState *state)
-{
-	const GpuSortParticipant own = {.set = &state->nodes.set, .claims = &state->shared->claims};
-
-	gpusort_participant_sort_part(&own);
-	if ((state->partial || !IsParallelWorker()) && gpusort_participant_merge_parts(&own))
-		state->stage = GPUSORT_OUTPUT_ALONE;
-}
-
 /* Returns true if this process is the one that runs the plan alone. */
 static bool
 takes_all(GpuSortOutputState *state)
@@ -172,8 +160,6 @@ begin(GpuSortOutputState *state)
 	state->nodes.set.workers_order = state->partial;
 	if (!state->shared->alone)
 		participate(state);
-	else if (state->shared->has_parts)
-		sort_parts(state);
 	else if (takes_all(state))
 	{
 		gpusort_sort_set_refuse(&state->nodes.set, &state->shared->claims.failure);
@@ -412,7 +398,7 @@ end_partial(GpuSortOutputState *state)
 	const GpuSortClaims *claims = &state->shared->claims;
 
 	state->stage = GPUSORT_OUTPUT_ENDED;
-	if (state->shared->alone || !claims->stop || claims->failure.reason == GPUSORT_REASON_NONE)
+	if (!claims->stop || claims->failure.reason == GPUSORT_REASON_NONE)
 		return;
 	wait_for_other_errors();
 	gpusort_sort_report_lost(claims->published, &claims->failure);

@@ -36,8 +36,7 @@ typedef enum GpuSortOutputStage
 typedef struct GpuSortOutputShared
 {
 	GpuSortClaims claims;
-	bool alone;              /* one process runs the plan, without the service */
-	bool has_parts;          /* alone, but all have sorted their parts of the rows */
+	bool alone;              /* one process does everything, without the service */
 	int nprocesses;          /* number of processes, if all workers start */
 	bool formed;             /* workers form their rows, and queues carry bytes */
 	bool leads_all;          /* the leader reads all rows, as one range */

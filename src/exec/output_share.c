@@ -86,7 +86,6 @@ begin_run(GpuSortOutputState *state)
 	memset(shared->figures, 0, shared->nprocesses * sizeof(GpuSortProcessFigures));
 	shared->leads_all = state->only_formed && !shared->formed && !shared->into;
 	shared->alone = !begin_in_service(state, &failure);
-	shared->has_parts = shared->alone && state->workers != NULL && gpusort_nodes_may_have_parts(&state->nodes);
 	if (shared->into)
 		gpusort_new_table_init(gpusort_output_into(shared), state->into);
 	if (!shared->alone)

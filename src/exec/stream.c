@@ -199,7 +199,7 @@ sort_input(GpuSortScanState *state)
 	}
 	else if (state->ingest != NULL)
 	{
-		gpusort_ingest_sort(state->ingest, sort, !state->info.starts_workers);
+		gpusort_ingest_sort(state->ingest, sort);
 		return;
 	}
 	else

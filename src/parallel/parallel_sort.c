@@ -29,16 +29,13 @@
 #include "sort/collation_check.h"
 #include "sort/service_sort.h"
 #include "storage/sharedfileset.h"
-#include "utils/guc.h"
 
 /* In dynamic shared memory. */
 typedef struct ParallelSortShared
 {
 	dsm_handle segment;
 	SharedFileSet files;
-	Size parts;        /* where the Sharedsort is behind this, of parts that PostgreSQL sorts */
-	bool parts_sorted; /* it has been used */
-	bool long_rows;    /* somebody has put some into the files */
+	bool long_rows; /* somebody has put some into the files */
 	GpuSortOrderedRows sorted;
 	GpuSortPut leader_put;  /* once the leader has left the ingest to others, if workers order */
 	GpuSortOutcome outcome; /* this and the times are for EXPLAIN in the leader, whoever has ordered the rows */
@@ -127,25 +124,11 @@ gpusort_parallel_sort_drop(GpuSortParallelSort *own)
 	own->ingest.client = NULL;
 }
 
-/* Returns where the Sharedsort is behind what is shared by so many workers. */
-static Size
-parts_offset(const GpuSortParallelSort *own, int nworkers)
-{
-	return MAXALIGN(add_size(offsetof(ParallelSortShared, ingest),
-							 gpusort_parallel_ingest_bytes(&own->ingest, nworkers)));
-}
-
-static Sharedsort *
-shared_parts(const GpuSortParallelSort *own)
-{
-	return (Sharedsort *) ((char *) own->shared + own->shared->parts);
-}
-
 /* Returns the bytes of shared memory for so many workers. */
 Size
 gpusort_parallel_sort_estimate(const GpuSortParallelSort *own, int nworkers)
 {
-	return add_size(parts_offset(own, nworkers), tuplesort_estimate_shared(1 + nworkers));
+	return add_size(offsetof(ParallelSortShared, ingest), gpusort_parallel_ingest_bytes(&own->ingest, nworkers));
 }
 
 /* Sets what is shared back to the start: no process has put a row. */
@@ -170,9 +153,6 @@ gpusort_parallel_sort_initialize(GpuSortParallelSort *own, void *shared, dsm_seg
 	own->shared->segment = dsm_segment_handle(segment);
 	SharedFileSetInit(&own->shared->files, segment);
 	gpusort_parallel_ingest_create(&own->ingest, &own->shared->ingest, nworkers);
-	own->shared->parts = parts_offset(own, nworkers);
-	own->shared->parts_sorted = false;
-	tuplesort_initialize_shared(shared_parts(own), 1 + nworkers, segment);
 	start_shared(own);
 }
 
@@ -224,41 +204,6 @@ void
 gpusort_parallel_sort_refuse(GpuSortParallelSort *own, const GpuSortFailure *reason)
 {
 	own->refusal = *reason;
-}
-
-/*
- * Returns true if processes may sort their parts by PostgreSQL's sort, for one of them to merge these: once in a shared
- * memory, which may be made yet, and unless rows may be read again.  The parts are in temporary files, where one
- * process's sort may need none, so not where these are limited.
- */
-bool
-gpusort_parallel_sort_may_have_parts(const GpuSortParallelSort *own)
-{
-	return temp_file_limit < 0 && !own->sort->may_reread && (own->shared == NULL || !own->shared->parts_sorted);
-}
-
-/* Returns true if there is the shared memory that parts take. */
-bool
-gpusort_parallel_sort_is_shared(const GpuSortParallelSort *own)
-{
-	return own->shared != NULL;
-}
-
-/* Sorts this process's part of the rows by PostgreSQL's sort. */
-void
-gpusort_parallel_sort_sort_part(GpuSortParallelSort *own)
-{
-	own->shared->parts_sorted = true;
-	if (IsParallelWorker())
-		tuplesort_attach_shared(shared_parts(own), dsm_find_mapping(own->shared->segment));
-	gpusort_sort_part(own->sort, shared_parts(own));
-}
-
-/* Merges so many of these parts, as gpusort_sort_merge_parts does. */
-void
-gpusort_parallel_sort_merge_parts(GpuSortParallelSort *own, int parts, const GpuSortFailure *reason)
-{
-	gpusort_sort_merge_parts(own->sort, shared_parts(own), parts, reason);
 }
 
 /* Lets all processes read the long rows of all. */

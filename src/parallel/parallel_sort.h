@@ -53,10 +53,6 @@ extern int gpusort_parallel_sort_range_columns(const GpuSortParallelSort *own);
 extern bool gpusort_parallel_sort_begin(GpuSortParallelSort *own, const GpuSortPrefix *prefixes, bool common_later,
 										int participants, bool workers_order, GpuSortFailure *failure);
 extern void gpusort_parallel_sort_refuse(GpuSortParallelSort *own, const GpuSortFailure *reason);
-extern bool gpusort_parallel_sort_may_have_parts(const GpuSortParallelSort *own);
-extern bool gpusort_parallel_sort_is_shared(const GpuSortParallelSort *own);
-extern void gpusort_parallel_sort_sort_part(GpuSortParallelSort *own);
-extern void gpusort_parallel_sort_merge_parts(GpuSortParallelSort *own, int parts, const GpuSortFailure *reason);
 extern bool gpusort_parallel_sort_ingest(GpuSortParallelSort *own, bool workers_order, const volatile bool *stop,
 										 bool *whole, GpuSortFailure *failure);
 extern bool gpusort_parallel_sort_join(GpuSortParallelSort *own, bool sorted, GpuSortFailure *failure);

@@ -18,9 +18,6 @@
  * A process waits for others that put rows, or sort them, and these wait for nobody but the service.  A worker that
  * the service does not let put, sort or read rows, because it has no chunks for it, leaves that to others.
  *
- * Where the service takes no part, each process sorts its part by PostgreSQL's sort (sort_part), and one of them merges
- * the parts (merge_parts), which come from there by temporary files.
- *
  * What goes wrong in any process is noted in the claims and ends the work of all, without an error here: the
  * caller knows whether there is another way to the rows.
  *
@@ -40,18 +37,7 @@ leave_to_others(const char *what, const GpuSortFailure *failure)
 			(errmsg_internal("gpusort: a parallel worker leaves %s to others: %s", what, failure->text)));
 }
 
-/* Registers this process for its part of the rows; false if it comes too late, and it is an error if there is a row then. */
-static bool
-register_part(const GpuSortParticipant *own)
-{
-	if (gpusort_claims_register(own->claims))
-		return true;
-	if (!own->claims->stop && gpusort_sort_set_have_rows(own->set))
-		elog(ERROR, "a process has rows that came too late to be sorted");
-	return false;
-}
-
-/* Puts this process's part of the rows, unless it comes too late. */
+/* Puts this process's part of the rows, unless the ingest is sealed; it is an error if there is a row then. */
 void
 gpusort_participant_ingest(const GpuSortParticipant *own)
 {
@@ -59,40 +45,18 @@ gpusort_participant_ingest(const GpuSortParticipant *own)
 	GpuSortFailure failure;
 	bool whole;
 
-	if (!register_part(own))
+	if (!gpusort_claims_register(claims))
+	{
+		if (!claims->stop && gpusort_sort_set_have_rows(own->set))
+			elog(ERROR, "a process has rows that came too late to be sorted");
 		return;
+	}
 	if (!gpusort_sort_set_ingest(own->set, &claims->stop, &whole, &failure))
 	{
 		gpusort_claims_stop(claims, &failure);
 		whole = false;
 	}
 	gpusort_claims_sign_off(claims, whole);
-}
-
-/* Sorts this process's part of the rows by PostgreSQL's sort, unless it comes too late. */
-void
-gpusort_participant_sort_part(const GpuSortParticipant *own)
-{
-	if (!register_part(own))
-		return;
-	gpusort_sort_set_sort_part(own->set);
-	gpusort_claims_sign_off(own->claims, true);
-}
-
-/*
- * Waits until all parts are sorted, and merges them in this process, which is the only one to have rows then; false if
- * it is another, or no rows are wanted any more.  The claims' failure says why PostgreSQL sorts.
- */
-bool
-gpusort_participant_merge_parts(const GpuSortParticipant *own)
-{
-	GpuSortClaims *claims = own->claims;
-
-	if (gpusort_claims_await_task(claims, true, GPUSORT_PARTS_NONE) != GPUSORT_TASK_ORDER)
-		return false;
-	gpusort_claims_publish(claims, 0); /* which the others wait for */
-	gpusort_sort_set_merge_parts(own->set, claims->signed_off, &claims->failure);
-	return true;
 }
 
 /*

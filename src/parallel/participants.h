@@ -31,8 +31,6 @@ typedef struct GpuSortParticipant
 
 extern void gpusort_participant_ingest(const GpuSortParticipant *own);
 extern bool gpusort_participant_await_ranges(const GpuSortParticipant *own);
-extern void gpusort_participant_sort_part(const GpuSortParticipant *own);
-extern bool gpusort_participant_merge_parts(const GpuSortParticipant *own);
 extern bool gpusort_participant_open(const GpuSortParticipant *own);
 
 #endif /* GPUSORT_PARTICIPANTS_H */

@@ -115,34 +115,6 @@ gpusort_sort_set_refuse(GpuSortSortSet *set, const GpuSortFailure *failure)
 		gpusort_parallel_sort_refuse(set->sorts[i], &reason);
 }
 
-/* Returns true if processes may sort their parts of the rows by PostgreSQL's sort, for one of them to merge these. */
-bool
-gpusort_sort_set_may_have_parts(const GpuSortSortSet *set)
-{
-	for (int i = 0; i < set->count; i++)
-	{
-		if (!gpusort_parallel_sort_may_have_parts(set->sorts[i]))
-			return false;
-	}
-	return true;
-}
-
-/* Sorts this process's part of the rows of each sort by PostgreSQL's sort. */
-void
-gpusort_sort_set_sort_part(GpuSortSortSet *set)
-{
-	for (int i = 0; i < set->count; i++)
-		gpusort_parallel_sort_sort_part(set->sorts[i]);
-}
-
-/* Merges so many of these parts in this process, whose sorts are PostgreSQL's then, for that reason. */
-void
-gpusort_sort_set_merge_parts(GpuSortSortSet *set, int parts, const GpuSortFailure *reason)
-{
-	for (int i = 0; i < set->count; i++)
-		gpusort_parallel_sort_merge_parts(set->sorts[i], parts, reason);
-}
-
 /*
  * Puts this process's part of the rows of each sort, or stops when *stop says that none are wanted; false, with a
  * reason, if one is full or lost.  A worker that cannot join a sort leaves its part to others, who find it in their

@@ -22,8 +22,8 @@
  *	the order.
  *
  *	participants.h says which process does what, and when.  If a function returns false, with a reason, the rows are lost
- *	for all processes, and the caller decides what follows: after refuse PostgreSQL sorts, in the leader only, or in
- *	place of ingest and order by sort_part in each process and merge_parts in one of them.  While rows are read, set->lost means that the result of the current range is invalid.
+ *	for all processes, and the caller decides what follows: after refuse PostgreSQL sorts, in the leader only.  While
+ *	rows are read, set->lost means that the result of the current range is invalid.
  *
  * MEMORY
  *	What belongs to one sort is in the context of its GpuSortState; the rest belongs to the context that was current
@@ -70,7 +70,6 @@ extern void gpusort_sort_set_add(GpuSortSortSet *set, GpuSortParallelSort *sort)
 /* For the leader */
 extern bool gpusort_sort_set_begin(GpuSortSortSet *set, int participants, GpuSortFailure *failure);
 extern void gpusort_sort_set_refuse(GpuSortSortSet *set, const GpuSortFailure *failure);
-extern bool gpusort_sort_set_may_have_parts(const GpuSortSortSet *set);
 extern void gpusort_sort_set_show(GpuSortSortSet *set, uint32 range);
 extern bool gpusort_sort_set_finish(GpuSortSortSet *set, GpuSortFailure *failure);
 extern void gpusort_sort_set_release(GpuSortSortSet *set);
@@ -78,8 +77,6 @@ extern void gpusort_sort_set_release(GpuSortSortSet *set);
 /* For any participant */
 extern bool gpusort_sort_set_ingest(GpuSortSortSet *set, const volatile bool *stop, bool *whole,
 									GpuSortFailure *failure);
-extern void gpusort_sort_set_sort_part(GpuSortSortSet *set);
-extern void gpusort_sort_set_merge_parts(GpuSortSortSet *set, int parts, const GpuSortFailure *reason);
 extern bool gpusort_sort_set_have_rows(GpuSortSortSet *set);
 extern bool gpusort_sort_set_join_to_order(GpuSortSortSet *set, GpuSortFailure *failure);
 extern bool gpusort_sort_set_order(GpuSortSortSet *set, int processes, uint32 *ranges, GpuSortFailure *failure);

@@ -177,10 +177,9 @@ clear(GpuSortRows *rows)
 }
 
 static Tuplesortstate *
-tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered,
-				SortCoordinate coordinate, int options)
+tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered, int options)
 {
-	return gpusort_heap_rows.tuplesort_begin(rows, columns, count, numbered, coordinate, options);
+	return gpusort_heap_rows.tuplesort_begin(rows, columns, count, numbered, options);
 }
 
 static void

@@ -155,14 +155,13 @@ clear(GpuSortRows *rows)
 }
 
 static Tuplesortstate *
-tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered,
-				SortCoordinate coordinate, int options)
+tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered, int options)
 {
 	const GpuSortDatumRows *own = (const GpuSortDatumRows *) rows;
 
 	Assert(count == 1);
 	return tuplesort_begin_datum(own->type, columns->sort_operator, columns->collation, columns->nulls_first, work_mem,
-								 coordinate, options);
+								 NULL, options);
 }
 
 static void

@@ -12,9 +12,7 @@
  * otherwise, and once a row has been given out, the query ends with an error.  When the rows are not in
  * PostgreSQL's order, under a collation of the C library, they are read back and none is given out before.
  *
- * Each of the five leaves native begun, and but for few and refused fed; sort.c performs it.  Where several processes
- * have parts of the rows and the service refuses, each sorts its part, as workers of CREATE INDEX do, and one of them
- * merges the parts.  A sort read by ranges
+ * Each of the five leaves native begun, and but for few and refused fed; sort.c performs it.  A sort read by ranges
  * begins none: a loss is told to those above, who decide what comes of it (parallel/sort_set.h).
  *
  *-------------------------------------------------------------------------
@@ -27,9 +25,8 @@
 #include "settings.h"
 #include "sort/service_sort.h"
 
-/* Begins PostgreSQL's sort, of this process alone (NULL) or of several. */
 static void
-begin_native(GpuSortState *sort, SortCoordinate coordinate)
+begin_native(GpuSortState *sort)
 {
 	MemoryContext caller = MemoryContextSwitchTo(sort->context);
 	int options = TUPLESORT_NONE;
@@ -38,8 +35,7 @@ begin_native(GpuSortState *sort, SortCoordinate coordinate)
 		options |= TUPLESORT_RANDOMACCESS;
 	if (gpusort_sort_bound(sort) > 0)
 		options |= TUPLESORT_ALLOWBOUNDED;
-	sort->native = sort->rows->kind->tuplesort_begin(sort->rows, sort->columns, sort->ncolumns, false,
-													 coordinate, options);
+	sort->native = sort->rows->kind->tuplesort_begin(sort->rows, sort->columns, sort->ncolumns, false, options);
 	if (gpusort_sort_bound(sort) > 0)
 		tuplesort_set_bound(sort->native, gpusort_sort_bound(sort));
 	MemoryContextSwitchTo(caller);
@@ -80,40 +76,14 @@ gpusort_fallback_few(GpuSortState *sort)
 		ereport(LOG,
 				(errmsg("gpusort: sorting with tuplesort: %d rows are fewer than gpusort.min_rows", sort->input.first.count)));
 	sort->few_logged = true;
-	begin_native(sort, NULL);
+	begin_native(sort);
 }
 
 /* To be called when the service takes no part in the sort; the first rows may have been read. */
 void
 gpusort_fallback_refused(GpuSortState *sort, const GpuSortFailure *failure)
 {
-	begin_native(sort, NULL);
-	note_fallback(sort, failure);
-}
-
-/*
- * To be called in each of several processes when the service takes no part: sorts the rows of the source, this process's
- * part, and leaves them to the one that merges the parts.
- */
-void
-gpusort_fallback_part(GpuSortState *sort, Sharedsort *shared)
-{
-	SortCoordinateData coordinate = {.isWorker = true, .nParticipants = -1, .sharedsort = shared};
-
-	begin_native(sort, &coordinate);
-	gpusort_fallback_feed(sort);
-	tuplesort_performsort(sort->native);
-	tuplesort_end(sort->native);
-	sort->native = NULL;
-}
-
-/* To be called in one of them when all so many parts are sorted, why they were: PostgreSQL's sort has all rows then. */
-void
-gpusort_fallback_merge(GpuSortState *sort, Sharedsort *shared, int parts, const GpuSortFailure *failure)
-{
-	SortCoordinateData coordinate = {.nParticipants = parts, .sharedsort = shared};
-
-	begin_native(sort, &coordinate);
+	begin_native(sort);
 	note_fallback(sort, failure);
 }
 
@@ -164,7 +134,7 @@ gpusort_fallback_lost(GpuSortState *sort, const GpuSortFailure *failure)
 	gpusort_sort_end(sort);
 	note_fallback(sort, &reason);
 	source->methods->restart(source);
-	begin_native(sort, NULL);
+	begin_native(sort);
 	gpusort_fallback_feed(sort);
 }
 
@@ -204,7 +174,7 @@ read_back(GpuSortState *sort, GpuSortFailure *failure)
 void
 gpusort_fallback_full(GpuSortState *sort)
 {
-	begin_native(sort, NULL);
+	begin_native(sort);
 }
 
 /*
@@ -230,7 +200,7 @@ gpusort_fallback_disordered(GpuSortState *sort, const GpuSortFailure *disordered
 	GpuSortFailure reason = *disordered;
 	GpuSortFailure failure;
 
-	begin_native(sort, NULL);
+	begin_native(sort);
 	if (!read_back(sort, &failure))
 	{
 		gpusort_fallback_lost(sort, &failure);

@@ -12,8 +12,6 @@
 
 extern void gpusort_fallback_few(GpuSortState *sort);
 extern void gpusort_fallback_refused(GpuSortState *sort, const GpuSortFailure *failure);
-extern void gpusort_fallback_part(GpuSortState *sort, Sharedsort *shared);
-extern void gpusort_fallback_merge(GpuSortState *sort, Sharedsort *shared, int parts, const GpuSortFailure *failure);
 extern void gpusort_fallback_feed(GpuSortState *sort);
 extern void gpusort_fallback_full(GpuSortState *sort);
 extern bool gpusort_fallback_read_back(GpuSortState *sort, const GpuSortFailure *full, GpuSortFailure *failure);

@@ -242,8 +242,7 @@ free_columns(TuplesortColumns *by)
 }
 
 static Tuplesortstate *
-tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered,
-				SortCoordinate coordinate, int options)
+tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered, int options)
 {
 	GpuSortHeapRows *heap = (GpuSortHeapRows *) rows;
 	TupleDesc desc = heap->all->tts_tupleDescriptor;
@@ -259,7 +258,7 @@ tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool
 		desc = heap->numbered->tts_tupleDescriptor;
 	}
 	sort = tuplesort_begin_heap(desc, by.count, by.attnos, by.operators, by.collations, by.nulls_first, work_mem,
-								coordinate, options);
+								NULL, options);
 	free_columns(&by);
 	return sort;
 }

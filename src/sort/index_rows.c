@@ -127,12 +127,11 @@ clear(GpuSortRows *rows)
 }
 
 static Tuplesortstate *
-tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered,
-				SortCoordinate coordinate, int options)
+tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered, int options)
 {
 	const GpuSortIndexRows *index = (const GpuSortIndexRows *) rows;
 
-	return tuplesort_begin_index_btree(index->heap, index->index, false, false, maintenance_work_mem, coordinate, options);
+	return tuplesort_begin_index_btree(index->heap, index->index, false, false, maintenance_work_mem, NULL, options);
 }
 
 /* Hands a row in memory to PostgreSQL's sort. */

@@ -70,11 +70,10 @@ typedef struct GpuSortRowKind
 	/*
 	 * POSTGRESQL'S OWN SORT, by these columns, within work_mem; options are tuplesort's.  It belongs to the current
 	 * memory context.  numbered: rows that are equal stay in the order of their numbers, where the kind has one at
-	 * all.  coordinate: of a sort of several processes; NULL: of this one.  get returns what show would, valid until the
-	 * next call; NULL after the last row.
+	 * all.  get returns what show would, valid until the next call; NULL after the last row.
 	 */
 	Tuplesortstate *(*tuplesort_begin)(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered,
-									   SortCoordinate coordinate, int options);
+									   int options);
 	void (*tuplesort_put)(GpuSortRows *rows, Tuplesortstate *sort, const GpuSortRow *row);
 	void (*tuplesort_put_back)(GpuSortRows *rows, Tuplesortstate *sort, char *row, bool numbered, int64 number);
 	void *(*tuplesort_get)(GpuSortRows *rows, Tuplesortstate *sort, bool numbered, bool forward);

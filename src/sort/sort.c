@@ -175,23 +175,6 @@ gpusort_sort_begin_native(GpuSortState *sort, const GpuSortFailure *reason)
 	gpusort_fallback_refused(sort, reason);
 }
 
-/* Sorts this process's part of the rows of a sort that PostgreSQL is to do in several processes. */
-void
-gpusort_sort_part(GpuSortState *sort, Sharedsort *shared)
-{
-	Assert(sort->stage == GPUSORT_STAGE_INPUT && sort->native == NULL);
-	gpusort_fallback_part(sort, shared);
-}
-
-/* Merges so many parts, which are all there are, and tells why PostgreSQL sorts: from stage INPUT to NATIVE. */
-void
-gpusort_sort_merge_parts(GpuSortState *sort, Sharedsort *shared, int parts, const GpuSortFailure *reason)
-{
-	Assert(sort->stage == GPUSORT_STAGE_INPUT && sort->native == NULL);
-	gpusort_fallback_merge(sort, shared, parts, reason);
-	gpusort_sort_perform(sort);
-}
-
 /*
  * Reads the source to its end.  Returns false, with a reason, if the service is full before.  PostgreSQL's sort has
  * begun then: the caller must feed the rest of the source to it, and call take_back.

@@ -186,10 +186,6 @@ extern bool gpusort_sort_put_own(GpuSortState *sort, GpuSortFailure *full);
 extern bool gpusort_sort_take_back(GpuSortState *sort, const GpuSortPut *others, const GpuSortFailure *full);
 extern void gpusort_sort_complete(GpuSortState *sort, bool good, const GpuSortFailure *failure);
 
-/* Instead of begin_native, put and perform, if other processes have a part of the rows each */
-extern void gpusort_sort_part(GpuSortState *sort, Sharedsort *shared);
-extern void gpusort_sort_merge_parts(GpuSortState *sort, Sharedsort *shared, int parts, const GpuSortFailure *reason);
-
 /* For a parallel sort: the rows of the next range that reader was asked for */
 extern bool gpusort_sort_begin_range(GpuSortState *sort, GpuSortFailure *failure);
 

@@ -90,12 +90,11 @@ clear(GpuSortRows *rows)
 }
 
 static Tuplesortstate *
-tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered,
-				SortCoordinate coordinate, int options)
+tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered, int options)
 {
 	const GpuSortTableRows *table = (const GpuSortTableRows *) rows;
 
-	return tuplesort_begin_cluster(table->desc, table->index, maintenance_work_mem, coordinate, options);
+	return tuplesort_begin_cluster(table->desc, table->index, maintenance_work_mem, NULL, options);
 }
 
 /* Hands a row in memory to PostgreSQL's sort. */

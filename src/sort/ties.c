@@ -216,7 +216,7 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 		bool goes_on;
 		int64 number = 0;
 
-		ties->sort = rows->kind->tuplesort_begin(rows, ties->columns, ties->count, true, NULL, TUPLESORT_NONE);
+		ties->sort = rows->kind->tuplesort_begin(rows, ties->columns, ties->count, true, TUPLESORT_NONE);
 		while (number < ties->nrows)
 		{
 			rows->kind->tuplesort_put_back(rows, ties->sort, ties->rows[number].row, true, number);

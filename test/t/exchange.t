@@ -450,57 +450,6 @@ for my $round (1 .. 2)
 }
 ok(nothing_left($node), 'nothing is left');
 
-# refused when it runs, because others hold all chunks: every process sorts its part, and one merges the parts
-$node->safe_psql('postgres', q{
-	CREATE FUNCTION process(id int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
-	DECLARE
-		others int;
-	BEGIN
-		-- with its first row a process waits until another has one
-		IF NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND pid = pg_backend_pid()) THEN
-			PERFORM pg_advisory_xact_lock_shared(77);
-			FOR i IN 1 .. 6000 LOOP
-				SELECT count(DISTINCT pid) INTO others FROM pg_locks WHERE locktype = 'advisory' AND objid = 77;
-				EXIT WHEN others > 1;
-				PERFORM pg_sleep(0.01);
-			END LOOP;
-		END IF;
-		RETURN pg_backend_pid();
-	END $$});
-my $holding = $node->session;
-$holding->run('BEGIN; ' . join '; ', map { "DECLARE c$_ CURSOR FOR SELECT g FROM generate_series(1, 1000000) g ORDER BY 1 "
-	. "DESC; FETCH 1 FROM c$_" } 1 .. 3);
-my $few_rows = '(SELECT * FROM t WHERE id % 1000 = 0) few';
-my %refused = (
-	on => "SELECT process(id) AS p, row_number() OVER (PARTITION BY g ORDER BY process(id), id) FROM $few_rows",
-	off => "SELECT process(id) AS p, g FROM $few_rows ORDER BY 1, 2");
-$sessions[0]->run('SET client_min_messages = warning; SET max_parallel_workers_per_gather = 2');
-for my $ranges ('on', 'off')
-{
-	$sessions[0]->run("SET gpusort.parallel_output = $ranges");
-	my ($plan) = $sessions[0]->run("EXPLAIN (ANALYZE, VERBOSE, TIMING off) $refused{$ranges}");
-	my $node_name = $ranges eq 'on' ? 'GpuSortExchange' : 'GpuSortIngest';
-	like($plan, qr/$node_name/, "by ranges $ranges: the plan");
-	like($plan, qr/fallback: tuplesort/, 'the service refuses');
-	is($sessions[0]->run("SELECT count(DISTINCT p) > 1 FROM ($refused{$ranges} OFFSET 0) q"), 't',
-		'several processes have read the rows that are sorted');
-}
-$sessions[0]->run('RESET gpusort.parallel_output');
-for my $name (sort keys %queries)
-{
-	is($sessions[0]->run($queries{$name}), $right{$name}, "$name: right where the service refuses");
-	is($sessions[0]->run("SET temp_file_limit = '100MB'; $queries{$name}; RESET temp_file_limit"), $right{$name},
-		"$name: by one process where files are limited");
-}
-is($sessions[0]->run(q{SELECT count(*) FROM (SELECT * FROM t ORDER BY g, id LIMIT 20000) q}), 20000,
-	'some of the rows alone are wanted');
-my $pad = q{SELECT md5(string_agg(pad, ',' ORDER BY g DESC, id)) FROM t};
-is($sessions[0]->run($pad), $sessions[1]->run("SET gpusort.enable = off; $pad; RESET gpusort.enable"),
-	'rows that the leader alone reads');
-$sessions[0]->run('RESET max_parallel_workers_per_gather');
-$holding->close;
-ok(nothing_left($node), 'nothing is left');
-
 # rows that are too long for a chunk are in files, which may become too large
 $session = $sessions[0];
 $session->run(q{CREATE TABLE long AS SELECT i AS id, i % 10 AS g, (SELECT string_agg(md5((i * j)::text), '') }
