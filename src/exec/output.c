@@ -40,8 +40,8 @@
  *
  * WITHOUT THE SERVICE.  Where it takes no part, which is known before workers start, one process runs the plan as a
  * whole, with PostgreSQL's sort in the GpuSorts, and the others give no rows.  All sort their parts of the rows before,
- * which that process merges: the leader, or in a partial plan any.  Where that cannot be, as the plans below are partial
- * ones, it gets all of their rows: the leader, or in a partial plan the first to come.
+ * which that process merges: the leader, or in a partial plan any.  Where that cannot be, as the plans below are
+ * partial ones, it gets all of their rows: the leader, or in a partial plan the first to come.
  *
  * LOST ROWS.  What is lost in any process is noted in shared memory, and ends the work of all.  Below a
  * GpuSortExchange that is no error: if nothing has been emitted it makes the leader run the plan alone.  In a partial

@@ -40,7 +40,7 @@ leave_to_others(const char *what, const GpuSortFailure *failure)
 			(errmsg_internal("gpusort: a parallel worker leaves %s to others: %s", what, failure->text)));
 }
 
-/* Registers this process for its part of the rows; false if it comes too late, and it is an error if there is a row then. */
+/* Registers this process for its part of the rows.  Returns false if it comes too late: a row is an error then. */
 static bool
 register_part(const GpuSortParticipant *own)
 {

@@ -23,7 +23,8 @@
  *
  *	participants.h says which process does what, and when.  If a function returns false, with a reason, the rows are lost
  *	for all processes, and the caller decides what follows: after refuse PostgreSQL sorts, in the leader only, or in
- *	place of ingest and order by sort_part in each process and merge_parts in one of them.  While rows are read, set->lost means that the result of the current range is invalid.
+ *	place of ingest and order by sort_part in each process and merge_parts in one of them.  While rows are read,
+ *	set->lost means that the result of the current range is invalid.
  *
  * MEMORY
  *	What belongs to one sort is in the context of its GpuSortState; the rest belongs to the context that was current

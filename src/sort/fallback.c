@@ -92,8 +92,8 @@ gpusort_fallback_refused(GpuSortState *sort, const GpuSortFailure *failure)
 }
 
 /*
- * To be called in each of several processes when the service takes no part: sorts the rows of the source, this process's
- * part, and leaves them to the one that merges the parts.
+ * To be called in each of several processes when the service takes no part: sorts the rows of the source, which are
+ * this process's part, and leaves them to the one that merges the parts.
  */
 void
 gpusort_fallback_part(GpuSortState *sort, Sharedsort *shared)

@@ -468,8 +468,8 @@ $node->safe_psql('postgres', q{
 		RETURN pg_backend_pid();
 	END $$});
 my $holding = $node->session;
-$holding->run('BEGIN; ' . join '; ', map { "DECLARE c$_ CURSOR FOR SELECT g FROM generate_series(1, 1000000) g ORDER BY 1 "
-	. "DESC; FETCH 1 FROM c$_" } 1 .. 3);
+$holding->run('BEGIN; ' . join '; ', map {
+	"DECLARE c$_ CURSOR FOR SELECT g FROM generate_series(1, 1000000) g ORDER BY 1 DESC; FETCH 1 FROM c$_" } 1 .. 3);
 my $few_rows = '(SELECT * FROM t WHERE id % 1000 = 0) few';
 my %refused = (
 	on => "SELECT process(id) AS p, row_number() OVER (PARTITION BY g ORDER BY process(id), id) FROM $few_rows",
