@@ -130,8 +130,8 @@ gpusort_plan_set_visible(CustomScan *plan, int visible)
 }
 
 /*
- * Makes the plan give one row for all that are equal in what it sorts by, or a few, with columns behind the child's that
- * say for how many.  counted has an entry for each of these: 0, or the number of a column of the child's, of whose
+ * Makes the plan give one row for all that are equal in what it sorts by, or a few, with columns behind the child's
+ * that say for how many.  counted has an entry for each of these: 0, or the number of a column of the child's, of whose
  * values that are not NULL it is the number.  NIL: there are none, and each row comes.
  */
 void

@@ -4,12 +4,12 @@
  *	  A sequential scan that reads ranges of blocks, those first that can have the first rows.
  *
  * Where so many first rows of a sort are wanted, and a BRIN index has its leading key, the ranges of the table's blocks
- * are read best first (block_ranges.c).  The sort finds these rows by itself (sort/top_rows.h), and tells of the last of
- * those that have come: a range whose best value is behind it has no row that is wanted, and nor have those after it:
- * the scan has ended.  Where the sort tells nothing all ranges are read.
+ * are read best first (block_ranges.c).  The sort finds these rows by itself (sort/top_rows.h), and tells of the last
+ * of those that have come.  A range whose best value is behind it has no row that is wanted, and nor have those after
+ * it: the scan has ended.  Where the sort tells nothing all ranges are read.
  *
- * Of unequal keys few more ranges are read than rows are wanted, however the rows lie, if each of those rows fulfils the
- * conditions and is still there: a range that is read has a row that is among the first.
+ * Of unequal keys few more ranges are read than rows are wanted, however the rows lie, if each of those rows fulfils
+ * the conditions and is still there: a range that is read has a row that is among the first.
  *
  * The scan is the node's own, with limits to its blocks, so all else stays PostgreSQL's.  It is begun here, for it is
  * not to be synchronised with others, and a few blocks may stay in the buffers.  A rescan of it for each range counts

@@ -150,8 +150,8 @@ has_rows_like(Relation table, TupleDesc desc)
 }
 
 /*
- * Describes a table that takes rows of this transaction.  Returns why its pages cannot be written, or NULL.  Assigns the
- * transaction's id.
+ * Describes a table that takes rows of this transaction.  Returns why its pages cannot be written, or NULL.  Assigns
+ * the transaction's id.
  */
 static const char *
 describe(Relation relation, GpuSortNewTable *table)
@@ -257,8 +257,8 @@ describe_inserted(const ResultRelInfo *result, const EState *estate, TupleDesc d
 
 /*
  * Lets all processes put into pages what an INSERT inserts, which reads all rows of a GpuSortExchange, where that may
- * be.  It may be if the plan was made for it (plan/insert_select.h).  What has changed the table since then has PostgreSQL
- * make a kept plan anew; it is looked at again all the same, and if it is not as it was rows come as rows.
+ * be.  It may be if the plan was made for it (plan/insert_select.h).  If the table has changed since then PostgreSQL
+ * makes a kept plan anew.  The table is looked at again all the same, and if it is not as it was rows come as rows.
  */
 void
 gpusort_table_out_insert(QueryDesc *query)

@@ -266,7 +266,7 @@ file_oldest(GpuSortRowQueueWriter *writer)
 	release_message(writer, message);
 }
 
-/* Makes the file where all goes from now on, in place of the ring; the first message that waits may be there in part. */
+/* Makes the file where all goes from now on, in place of the ring, which may have part of the first message. */
 static void
 begin_file(GpuSortRowQueueWriter *writer)
 {
@@ -543,7 +543,8 @@ gpusort_row_queue_end_range(GpuSortRowQueueWriter *writer)
 }
 
 /*
- * Closes the writer, which is gone then; waits until all is in the ring, or in the file.  Rows of a range that was not ended are lost.
+ * Closes the writer, which is gone then; waits until all is in the ring, or in the file.  Rows of a range that was not
+ * ended are lost.
  */
 void
 gpusort_row_queue_close_writer(GpuSortRowQueueWriter *writer)

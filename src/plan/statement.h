@@ -20,7 +20,7 @@ typedef struct GpuSortStatement
 	bool starts_workers; /* its GpuSorts may start workers, though the statement runs without (own_workers.h) */
 	bool one_reader;     /* it is planned with such workers, so one process returns its rows */
 	bool fills_pages;    /* it is planned with such workers, and all processes put its rows into pages of a table */
-	char select_hazard;  /* for an INSERT that is planned so, max_parallel_hazard of what workers may do of it; otherwise 0 */
+	char select_hazard;  /* max_parallel_hazard of what workers may do of an INSERT that is planned so; otherwise 0 */
 } GpuSortStatement;
 
 extern GpuSortStatement gpusort_statement_of(const Query *query, int cursor_options);

@@ -30,8 +30,8 @@ typedef struct CountedRows
 
 /*
  * Makes rows with the attributes of source, which are shown as those of shown: these, and behind them an int8 for each
- * entry of counted.  That is the number of rows, or of values, that are not NULL, of a column of the source (1-based; 0:
- * rows), in which all rows that one stands for are equal.  They belong to the current memory context.
+ * entry of counted.  That is the number of rows (0), or of values that are not NULL, of a column of the source
+ * (1-based) in which all rows that one stands for are equal.  What is made belongs to the current memory context.
  */
 GpuSortHeapRows *
 gpusort_counted_rows_create(TupleDesc source, TupleDesc shown, List *counted)
@@ -60,7 +60,7 @@ row_tuple(char *row)
 	return row + GPUSORT_ROW_COUNT_OFFSET;
 }
 
-/* Returns a slot with the source's columns of a row and this number, valid as long as the row and until the next call. */
+/* Returns a slot with the source's columns of a row and this number, valid while the row is, until the next call. */
 static TupleTableSlot *
 show_counted(CountedRows *own, TupleTableSlot *row, uint64 count)
 {

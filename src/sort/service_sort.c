@@ -261,7 +261,8 @@ expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, Gp
 {
 	const GpuSortOutcome *outcome = &sort->figures.outcome;
 	const uint64 bound = gpusort_sort_bound(sort);
-	const uint64 fewest = bound > 0 ? bound : sort->rows->counted ? 1 : sort->service.run_rows;
+	const uint64 run_rows = sort->rows->counted ? 1 : sort->service.run_rows;
+	const uint64 fewest = bound > 0 ? bound : run_rows;
 	uint64 wanted = fewest > 0 ? Min(fewest, put->rows) : put->rows;
 
 	*expected = (GpuSortExpected){

@@ -32,8 +32,8 @@
  * rows that it has are the first ones of the input again (give_back), before those that have not been read, and whoever
  * sorts these gets no wrong rows for those that are missing.  That is also how a worker passes on what it has found.
  *
- * Legal order of calls: create, once; then for each sort begin, share where others find first rows, too, collect, and either give_back, or sort, and next and
- * rewind as often as wanted.
+ * Legal order of calls: create, once; then for each sort begin, share where others find first rows, too, collect, and
+ * either give_back, or sort, and next and rewind as often as wanted.
  *
  * Memory: what create makes belongs to the context that was current then; the rows are of the input's first.context,
  * and what lists them of the context that begin was given.

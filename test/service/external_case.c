@@ -189,7 +189,8 @@ sort_rows(Sort *sort, const Rows *rows)
 		bytes += GPUSORT_ALIGN8(rows->lengths[i]);
 	if (sort->outcome.rows_in != rows->n)
 		return "other rows were sorted than put";
-	if (sort->request.limit == 0 && sort->request.run_rows == 0 && (sort->outcome.rows != rows->n || sort->outcome.bytes != bytes))
+	if (sort->request.limit == 0 && sort->request.run_rows == 0 &&
+		(sort->outcome.rows != rows->n || sort->outcome.bytes != bytes))
 		return "the outcome tells another number of rows, or of their bytes";
 	return NULL;
 }

@@ -46,9 +46,11 @@ find_wanted(const Rows *rows, const GpuSortRequest *request, uint64_t *count)
 	*count = 0;
 	for (uint64_t i = 0; i < rows->n; i++)
 	{
+		bool may_tie = i > 0 && !request->run_exact && (is_truncated(rows, i - 1) || is_truncated(rows, i));
+
 		if (i > 0 && !agree(rows, i - 1, i, 64 * rows->key_words))
 			group = i;
-		if (i > 0 && (!agree(rows, i - 1, i, request->run_bits) || (!request->run_exact && (is_truncated(rows, i - 1) || is_truncated(rows, i)))))
+		if (may_tie || (i > 0 && !agree(rows, i - 1, i, request->run_bits)))
 			run = group = i;
 		wanted[i] = (request->run_peers || request->run_exact ? group : i) - run < request->run_rows;
 		*count += wanted[i];
@@ -176,7 +178,8 @@ test_case(uint64_t n, Keys keys, uint32_t words, GpuSortRequest request, int tru
 	}
 	if (problem == NULL && request.run_counts && counted != n)
 		problem = "counts do not add up";
-	ok(problem == NULL, "the first %u by %u of %u bits%s%s%s, keys %d, %d of 100 truncated: %llu of %llu rows, %u runs: %s",
+	ok(problem == NULL,
+	   "the first %u by %u of %u bits%s%s%s, keys %d, %d of 100 truncated: %llu of %llu rows, %u runs: %s",
 	   request.run_rows, request.run_bits, 64 * words, request.run_peers ? ", peers" : "",
 	   request.run_exact ? ", exact" : "", request.run_counts ? ", counts" : "", keys, truncated,
 	   (unsigned long long) sort.outcome.rows, (unsigned long long) n, sort.outcome.runs, told(problem));

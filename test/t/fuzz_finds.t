@@ -1,5 +1,5 @@
-# The fuzzer (test/fuzz) finds rows in a wrong order, whichever way they leave the server: a service that has two rows of
-# each chunk change places, which nothing but a comparison of answers tells.
+# The fuzzer (test/fuzz) finds rows in a wrong order, whichever way they leave the server.  The service exchanges two
+# rows of each chunk here, which nothing but a comparison of answers tells.
 use strict;
 use warnings;
 
@@ -14,7 +14,8 @@ use Test::More;
 my $select = 'SELECT k AS o1, pad AS o2 FROM t ORDER BY k';
 my @settings = ('gpusort.force = on', 'gpusort.verify_rows = off', 'max_parallel_workers_per_gather = 2',
 	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0');
-my @ways = ('protocol', 'copy', 'copy to a file', 'copy to a program', 'create table as', 'materialized view', 'insert');
+my @ways = ('protocol', 'copy', 'copy to a file', 'copy to a program', 'create table as', 'materialized view',
+	'insert');
 
 my $node = GpuSortNode->new('main');
 $node->init;

@@ -1,6 +1,6 @@
-# Pages of new tables that all processes write: CREATE TABLE AS, SELECT INTO, materialized views, INSERT.  A table has the
-# tuples of PostgreSQL's, byte for byte and in the same order, and is good by amcheck: after a crash, on a standby, and
-# after what is done to it later.  What is not for it is PostgreSQL's; errors, cancels and crashes leave no table.
+# Pages of new tables that all processes write: CREATE TABLE AS, SELECT INTO, materialized views, INSERT.  A table has
+# the tuples of PostgreSQL's, byte for byte and in the same order, and is good by amcheck: after a crash, on a standby,
+# and after what is done to it later.  What is not for it is PostgreSQL's; errors, cancels and crashes leave no table.
 use strict;
 use warnings;
 
@@ -249,7 +249,8 @@ inserts_same("$like_t; INSERT INTO o SELECT * FROM t WHERE id < 100; INSERT INTO
 });
 inserts_same("CREATE TABLE o (LIKE t); INSERT INTO o SELECT * FROM t; BEGIN; TRUNCATE o; INSERT INTO o $by_n; COMMIT",
 	'INSERT after TRUNCATE');
-inserts_same("BEGIN; CREATE TABLE o (x text, id bigint, d int DEFAULT 5, n numeric(10, 2), w date DEFAULT current_date, u uuid);
+inserts_same("BEGIN; CREATE TABLE o (x text, id bigint, d int DEFAULT 5, n numeric(10, 2),
+		w date DEFAULT current_date, u uuid);
 	INSERT INTO o (n, id, x) SELECT n, id, v FROM t ORDER BY f8; COMMIT", 'INSERT with defaults and casts');
 inserts_same("BEGIN; CREATE UNLOGGED TABLE o (LIKE t) WITH (fillfactor = 40); INSERT INTO o $by_n; COMMIT",
 	'INSERT, unlogged, fillfactor');
@@ -260,25 +261,27 @@ inserts_same("CREATE TABLE o (LIKE long); INSERT INTO o SELECT * FROM long; BEGI
 inserts_same("BEGIN; CREATE TABLE o (id int NOT NULL, n numeric, b bool NOT NULL);
 	INSERT INTO o SELECT id, n, b FROM t ORDER BY n, id; COMMIT", 'INSERT, NOT NULL');
 inserts_same("BEGIN; CREATE TABLE o (id int, v int NOT NULL); SAVEPOINT a; INSERT INTO o
-	SELECT id, nullif(id, 20000) FROM t ORDER BY n, id; ROLLBACK TO a; INSERT INTO o SELECT id, id FROM t ORDER BY n, id; COMMIT",
+	SELECT id, nullif(id, 20000) FROM t ORDER BY n, id; ROLLBACK TO a;
+	INSERT INTO o SELECT id, id FROM t ORDER BY n, id; COMMIT",
 	'INSERT of a NULL');
 like(says('on', "BEGIN; CREATE TABLE o (id int, v int NOT NULL); INSERT INTO o
 	SELECT id, nullif(id, 20000) FROM t ORDER BY n, id"),
 	qr/null value in column "v" of relation "o" violates.*Failing row contains \(20000, null\)/s, 'the error');
-inserts_same("$like_t; SAVEPOINT a; INSERT INTO o $by_n; ROLLBACK TO a; SELECT count(*) FROM o; INSERT INTO o $by_n; SAVEPOINT b;
-	INSERT INTO o SELECT * FROM t ORDER BY g, id; RELEASE b; SELECT count(*) FROM o; COMMIT",
+inserts_same("$like_t; SAVEPOINT a; INSERT INTO o $by_n; ROLLBACK TO a; SELECT count(*) FROM o; INSERT INTO o $by_n;
+	SAVEPOINT b; INSERT INTO o SELECT * FROM t ORDER BY g, id; RELEASE b; SELECT count(*) FROM o; COMMIT",
 	'INSERT in subtransactions', toasted => 1);
 inserts_same("$like_t; SAVEPOINT a; INSERT INTO o SELECT t.* FROM t ORDER BY 30 / (20000 - id), id; ROLLBACK TO a;
 	INSERT INTO o SELECT id, g, i8, f8, n, v, b, ia, tz, 300 / (20001 - id), ch, u FROM t ORDER BY n, id; ROLLBACK TO a;
 	INSERT INTO o $by_n; COMMIT", 'INSERT with an error in the middle');
-inserts_same("DO \$\$ DECLARE n bigint; BEGIN CREATE TABLE o (LIKE t); INSERT INTO o $by_n; GET DIAGNOSTICS n = ROW_COUNT;
-	RAISE WARNING '%', n; END \$\$", 'INSERT in PL/pgSQL');
-inserts_same("CREATE TABLE o (LIKE t); PREPARE p AS INSERT INTO o $by_n; BEGIN; TRUNCATE o; EXECUTE p; EXECUTE p; COMMIT;
-	EXECUTE p; \\echo :ROW_COUNT
+inserts_same("DO \$\$ DECLARE n bigint; BEGIN CREATE TABLE o (LIKE t); INSERT INTO o $by_n;
+	GET DIAGNOSTICS n = ROW_COUNT; RAISE WARNING '%', n; END \$\$", 'INSERT in PL/pgSQL');
+inserts_same("CREATE TABLE o (LIKE t); PREPARE p AS INSERT INTO o $by_n; BEGIN; TRUNCATE o; EXECUTE p; EXECUTE p;
+	COMMIT; EXECUTE p; \\echo :ROW_COUNT
 	BEGIN; TRUNCATE o; EXECUTE p; ROLLBACK; EXECUTE p", 'INSERT, prepared');
 inserts_same("BEGIN ISOLATION LEVEL SERIALIZABLE; CREATE TABLE o (LIKE t); INSERT INTO o $by_n; COMMIT",
 	'INSERT, SERIALIZABLE');
-inserts_same("$like_t; INSERT INTO o VALUES (1); DECLARE c CURSOR FOR SELECT id FROM o; INSERT INTO o $by_n; FETCH ALL c; COMMIT",
+inserts_same("$like_t; INSERT INTO o VALUES (1); DECLARE c CURSOR FOR SELECT id FROM o; INSERT INTO o $by_n;
+	FETCH ALL c; COMMIT",
 	'INSERT behind what a cursor reads');
 inserts_same("$like_t; INSERT INTO o SELECT * FROM t WHERE id < 0 ORDER BY n, id; \\echo :ROW_COUNT
 	INSERT INTO o SELECT * FROM t WHERE id = 9 ORDER BY n, id; COMMIT", 'INSERT of no row and of one', small => 1);
@@ -286,9 +289,10 @@ inserts_same("$like_t; INSERT INTO o SELECT * FROM t WHERE id > (SELECT max(i) F
 	ORDER BY n, id; COMMIT", 'INSERT with an initPlan');
 inserts_same("$like_t; INSERT INTO o (id, i8) SELECT id, (SELECT max(i) FROM generate_series(1, t.g % 9 + 1) i) FROM t
 	ORDER BY n, id; COMMIT", 'INSERT with a subquery for each row', small => 1);
-inserts_same("SET max_parallel_workers = 0; $like_t; INSERT INTO o $by_n; COMMIT", 'INSERT without workers', small => 1);
-inserts_same("$like_t; CREATE VIEW ov AS SELECT * FROM o; INSERT INTO ov $by_n; DROP VIEW ov; COMMIT", 'INSERT into a view',
+inserts_same("SET max_parallel_workers = 0; $like_t; INSERT INTO o $by_n; COMMIT", 'INSERT without workers',
 	small => 1);
+inserts_same("$like_t; CREATE VIEW ov AS SELECT * FROM o; INSERT INTO ov $by_n; DROP VIEW ov; COMMIT",
+	'INSERT into a view', small => 1);
 {
 	$node->safe_psql('postgres', 'DROP TABLE IF EXISTS o');
 	my $explained = $node->safe_psql('postgres', "$like_t; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
@@ -336,8 +340,9 @@ for my $case (
 	inserts_same("$like_t; $before; $insert; COMMIT", "INSERT, $what", not => 1,
 		toasted => $what =~ /dropped/ ? 1 : 0);
 }
-inserts_same("BEGIN; CREATE TABLE op (LIKE t) PARTITION BY RANGE (id); CREATE TABLE o PARTITION OF op DEFAULT; INSERT INTO op $by_n;
-	INSERT INTO o $by_n; ALTER TABLE op DETACH PARTITION o; DROP TABLE op; COMMIT", 'INSERT into a partition', not => 1);
+inserts_same("BEGIN; CREATE TABLE op (LIKE t) PARTITION BY RANGE (id); CREATE TABLE o PARTITION OF op DEFAULT;
+	INSERT INTO op $by_n; INSERT INTO o $by_n; ALTER TABLE op DETACH PARTITION o; DROP TABLE op; COMMIT",
+	'INSERT into a partition', not => 1);
 {
 	my $explain = 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)';
 
@@ -419,7 +424,8 @@ for my $case ([ 'cancel', q{SELECT pg_cancel_backend(%d)} ],
 	my $maker = $node->session;
 
 	$maker->run("SET gpusort.min_rows = 0; DROP TABLE IF EXISTS o; $like_t; INSERT INTO o VALUES (0); SAVEPOINT a");
-	$maker->send('INSERT INTO o (id, i8, v) SELECT id, CASE WHEN id > 20000 THEN slow_sum(id) END, v FROM t ORDER BY g, id');
+	$maker->send('INSERT INTO o (id, i8, v) SELECT id, CASE WHEN id > 20000 THEN slow_sum(id) END, v FROM t
+		ORDER BY g, id');
 	ok($node->poll_query_until('postgres', $has_worker), "INSERT, $what: it runs");
 	sleep 1;
 	$node->safe_psql('postgres', sprintf($sql, $maker->backend));

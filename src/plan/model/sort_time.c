@@ -507,9 +507,10 @@ static GpuSortTime
 top_time(GpuSortTime time, double rows, double first)
 {
 	double row = time.by_page ? 0 : gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * time.string_factor;
+	double moves = moves_time(Max(rows, first), Max(first, 1)) / rows;
 
 	time.setup = time.index;
-	time.ingest = TOP_PART * (row + moves_time(Max(rows, first), Max(first, 1)) / rows) * gpusort_row_cost / DEFAULT_ROW_COST;
+	time.ingest = TOP_PART * (row + moves) * gpusort_row_cost / DEFAULT_ROW_COST;
 	time.order = time.compare = time.ties = 0;
 	time.emit *= Min(first / rows, 1);
 	time.verified = false;

@@ -18,7 +18,7 @@
 typedef struct GpuSortTime
 {
 	double setup;
-	double index; /* of setup: to read an index by which what is found of the first rows leads the scan; 0: there is none */
+	double index; /* of setup: to read an index by which the first rows lead the scan; 0: there is none */
 
 	/* per row */
 	double ingest;  /* shared by parallel processes */

@@ -344,7 +344,7 @@ is_gated(const PlannerInfo *root, const Path *path)
 	return false;
 }
 
-/* Returns how many rows a window looks at that needs the first ones of each partition alone; 0: all, or nobody knows. */
+/* Returns how many rows a window looks at if it needs the first ones of each partition alone; 0: all, or unknown. */
 static double
 window_kept_rows(const Estimate *estimate, const WindowAggPath *path)
 {

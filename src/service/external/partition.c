@@ -3,7 +3,7 @@
  * partition.c
  *	  The rows of all runs whose keys are in one interval, in order.
  *
- * Rows that the runs have are given out, all of them: what a run has left out is no part of it (GpuSortRequest.run_rows).
+ * All rows that the runs have are given out.  Rows that a run left out are not part of it (GpuSortRequest.run_rows).
  *
  * A partition is read run by run and put into a sort of the engine, which is stable: so equal keys come
  * out as they were put in the first place.  Of rows that all have one key and do not fit into the memory

@@ -217,7 +217,7 @@ count_of(const GpuSort *sort, uint64_t ref)
 	return sort->counts_differ ? *(const uint64_t *) (row + GPUSORT_ROW_COUNT_OFFSET) : 1;
 }
 
-/* Row i is of a run that begins at row run, and of a group that begins at row group: is it kept? */
+/* Returns true if row i is kept, which is of a run that begins at row run and of a group that begins at row group. */
 static inline bool
 is_kept(const GpuSort *sort, uint64_t i, uint64_t run, uint64_t group)
 {
