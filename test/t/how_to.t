@@ -129,6 +129,8 @@ sub run_machines
 			$node->safe_psql('several', q{CREATE TABLE first_of_t (LIKE t) PARTITION BY HASH (g)} . join '', map {
 				"; CREATE FOREIGN TABLE first_of_t$_ PARTITION OF first_of_t FOR VALUES WITH (MODULUS 2, REMAINDER @{[ $_ - 1 ]})
 					SERVER shard$_ OPTIONS (table_name 'first_of_t')" } 1, 2);
+			$node->safe_psql('several', join ';', map {
+				"CREATE FOREIGN TABLE g$_ (k int8, n int8, s numeric) SERVER shard$_ OPTIONS (table_name 'groups_of_t')" } 1, 2);
 		}
 		run_sql($node, 'several', $text);
 		if ($text =~ /^SELECT/ && $text !~ /^SELECT k,/)
