@@ -203,7 +203,7 @@ find_starts(const __grid_constant__ Picking picking)
 	}
 }
 
-/* A row of a run and a group that begin at these rows: is it kept? */
+/* Returns true if a row of a run and a group that begin at these rows is kept. */
 static __device__ bool
 is_kept(const Picking &picking, uint32_t row, uint32_t run, uint32_t group)
 {
