@@ -92,7 +92,10 @@ has_groups_alone(const GpuSortPath *sort, List *clauses)
 	return true;
 }
 
-/* Returns true if the GpuSort right below an Agg of a query may count its groups. */
+/*
+ * Returns true if the GpuSort right below an Agg of a query may count its groups.  Where the order of all rows is
+ * verified, all of them come.
+ */
 bool
 gpusort_counts_runs(PlannerInfo *root, const AggPath *agg)
 {
@@ -103,7 +106,7 @@ gpusort_counts_runs(PlannerInfo *root, const AggPath *agg)
 
 	if (agg->aggstrategy != AGG_SORTED || agg->aggsplit != AGGSPLIT_SIMPLE || root->parse->groupingSets != NIL ||
 		!gpusort_path_is_sort(agg->subpath) || sort->by_range || sort->counted != NIL ||
-		!has_groups_alone(sort, agg->groupClause))
+		sort->time.verified || !has_groups_alone(sort, agg->groupClause))
 		return false;
 	aggregates = gpusort_calls_of(agg->path.pathtarget, agg->qual);
 	foreach(cell, aggregates)
