@@ -28,14 +28,13 @@ for my $run_rows ($ENV{GPUSORT_WITHOUT_TESTS} ? 0 : (0, 100))
 	cmp_ok($run->{sorts}, '>', 0, 'and sorted by the service');
 	SKIP:
 	{
-		skip 'auto_explain is not there', 4 unless $run->{explains};
-		skip 'too few queries to tell', 4 if $run->{runs} < 100;
+		skip 'auto_explain is not there', 3 unless $run->{explains};
+		skip 'too few queries to tell', 3 if $run->{runs} < 100;
 		my $nodes = $run->{nodes};
 		diag($nodes->text);
 		cmp_ok(scalar keys %{ $nodes->{gpusort} }, '>=', 6, 'sorts stood below nodes of many kinds');
 		cmp_ok($nodes->{rescanned}, '>', 0, 'and were scanned again');
 		cmp_ok($nodes->{exchange_runs}, '>', 0, 'and were read by every process');
-		cmp_ok($run->{formed}, '>', 0, 'and workers formed rows that left');
 	}
 }
 
