@@ -78,7 +78,7 @@ INSERT INTO fog.query (kept, query) VALUES
 	('first 1 of each group', 'SELECT DISTINCT ON (g) g, id FROM (SELECT * FROM fog.many ORDER BY g, id OFFSET 0) q ORDER BY g'),
 	('first 1 of each group', 'SELECT DISTINCT ON (g) g, id FROM fog.none ORDER BY g, id'),
 	-- others look at more rows
-	(NULL, 'SELECT g, count(*) FROM fog.many GROUP BY g'),
+	('first 1 of each group, counted', 'SELECT g, count(*) FROM fog.many GROUP BY g'),
 	(NULL, 'SELECT s, count(DISTINCT g), count(*) FROM fog.many GROUP BY s'),
 	(NULL, 'SELECT * FROM (SELECT id, sum(n) OVER (PARTITION BY g ORDER BY id), row_number() OVER (PARTITION BY g ORDER BY id) AS r FROM fog.many) q WHERE r <= 2'),
 	(NULL, 'SELECT * FROM (SELECT id, count(*) OVER (PARTITION BY g), row_number() OVER (PARTITION BY g ORDER BY id) AS r FROM fog.many) q WHERE r <= 2'),

@@ -53,7 +53,6 @@
 #include "plan/offer/partial_sets.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
-#include "plan/offer/run_counts.h"
 #include "plan/offer/time_parts.h"
 #include "plan/statement.h"
 #include "settings.h"
@@ -203,20 +202,6 @@ percentiles_time(const GpuSortPath *sort, GpuSortParts input, int halvings)
 	return (GpuSortParts){.rows = 1, .before = input.before, .processes = 1};
 }
 
-/*
- * Lets a sort give each of so many groups as one row.  The service looks at those that it leaves out, too, which takes
- * about half as long as giving them.  Where values are compared the keys do not hold all of them: all rows are taken to
- * come.
- */
-static void
-count_runs(GpuSortParts *time, const GpuSortPath *sort, double groups)
-{
-	if (sort->time.compare > 0 || sort->time.verified || groups >= time->rows)
-		return;
-	time->above -= sort->time.emit / 2 * (time->rows - groups);
-	time->rows = groups;
-}
-
 static GpuSortParts
 aggregate_time(const Estimate *estimate, const AggPath *path)
 {
@@ -240,8 +225,6 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 		(void) may_share(estimate, &path->path, &time); /* it is not, for a reason that is noted */
 		return percentiles_time((const GpuSortPath *) path->subpath, time, sorts.sorts);
 	}
-	if (gpusort_counts_runs(estimate->root, path))
-		count_runs(&time, (const GpuSortPath *) path->subpath, groups);
 	if (served == GPUSORT_SERVED_FIRST_ROWS)
 		gpusort_parts_add(&time, gpusort_first_rows_time(aggregates, time.rows), time.rows, true, true);
 	combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.nodes > 0 &&

@@ -15,7 +15,7 @@
  * adds the numbers up.  It may run in ranges, as any above a sort.
  *
  * count(x) of a column that is grouped by is 0 or the number of rows.  While paths are chosen the path is that of the
- * rows, which path_time.c knows to be fewer.
+ * rows, so that counting changes no choice.
  *
  *-------------------------------------------------------------------------
  */
@@ -96,8 +96,8 @@ has_groups_alone(const GpuSortPath *sort, List *clauses)
  * Returns true if the GpuSort right below an Agg of a query may count its groups.  Where the order of all rows is
  * verified, all of them come.
  */
-bool
-gpusort_counts_runs(PlannerInfo *root, const AggPath *agg)
+static bool
+counts_runs(PlannerInfo *root, const AggPath *agg)
 {
 	const GpuSortPath *sort = (const GpuSortPath *) agg->subpath;
 	List *aggregates;
@@ -149,7 +149,7 @@ gpusort_run_counts_path(PlannerInfo *root, Path *path)
 	AggPath *over;
 	ListCell *cell;
 
-	if (!IsA(path, AggPath) || !gpusort_counts_runs(root, agg))
+	if (!IsA(path, AggPath) || !counts_runs(root, agg))
 		return path;
 	foreach(cell, gpusort_calls_of(agg->path.pathtarget, agg->qual))
 	{

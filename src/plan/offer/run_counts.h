@@ -12,7 +12,6 @@
 
 #include "nodes/pathnodes.h"
 
-extern bool gpusort_counts_runs(PlannerInfo *root, const AggPath *agg);
 extern Path *gpusort_run_counts_path(PlannerInfo *root, Path *path);
 
 #endif /* GPUSORT_RUN_COUNTS_H */
