@@ -243,11 +243,13 @@ show_ranges(const GpuSortScanState *state, ExplainState *es)
 	ExplainPropertyText("Block Ranges", psprintf("%sby BRIN index %s", read, quote_identifier(index)), es);
 }
 
-/* Shows which rows of each group are looked at above. */
+/* Shows which rows of each group are looked at above, or that they are counted. */
 static void
-show_kept(const GpuSortGroupRows *group, ExplainState *es)
+show_kept(const GpuSortGroupRows *group, bool counted, ExplainState *es)
 {
-	if (group->rows > 0)
+	if (counted)
+		ExplainPropertyText("Rows Kept", "first 1 of each group, counted", es);
+	else if (group->rows > 0)
 		ExplainPropertyText("Rows Kept",
 							psprintf("first %u of each group%s", group->rows, group->peers ? ", with ties" : ""), es);
 }
@@ -262,9 +264,7 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuSortTimes ms;
 
 	gpusort_explain_keys(state, "Sort Key", state->info.ncolumns, ancestors, es);
-	show_kept(&sort->group, es);
-	if (state->info.counted != NIL)
-		ExplainPropertyText("Rows Kept", "first 1 of each group, counted", es);
+	show_kept(&sort->group, state->info.counted != NIL, es);
 	if (OidIsValid(state->info.block_index.index))
 		show_ranges(state, es);
 	if (state->percentiles != NULL)

@@ -141,6 +141,22 @@ give_space(Sort *sort, uint64_t lacking)
 	return rc;
 }
 
+/* Puts so many rows and bytes of the sort's chunk, giving the space that is lacking; false: see sort->error. */
+bool
+put_chunk(Sort *sort, uint32_t rows, uint32_t bytes)
+{
+	GpuSortProgress progress;
+	uint64_t lacking;
+
+	while ((progress = gpusort_external_put(sort->external, sort->chunk, rows, bytes, rows, &lacking, &sort->error)) ==
+		   GPUSORT_PROGRESS_LACKS_SPACE)
+	{
+		if (give_space(sort, lacking) != 0)
+			return false;
+	}
+	return progress == GPUSORT_PROGRESS_DONE;
+}
+
 /* Puts the rows before end that were not put yet; NULL, or what went wrong. */
 const char *
 put_rows(Sort *sort, const Rows *rows, uint64_t end)
@@ -150,17 +166,9 @@ put_rows(Sort *sort, const Rows *rows, uint64_t end)
 		uint32_t most = end - sort->put < 40000 ? (uint32_t) (end - sort->put) : 40000;
 		uint32_t count;
 		uint32_t bytes;
-		uint64_t lacking;
-		GpuSortProgress progress;
 
 		sort->put = rows_fill(rows, sort->put, most, sort->chunk, &count, &bytes);
-		while ((progress = gpusort_external_put(sort->external, sort->chunk, count, bytes, count, &lacking, &sort->error)) ==
-			   GPUSORT_PROGRESS_LACKS_SPACE)
-		{
-			if (give_space(sort, lacking) != 0)
-				return sort->error.text;
-		}
-		if (progress != GPUSORT_PROGRESS_DONE)
+		if (!put_chunk(sort, count, bytes))
 			return sort->error.text;
 	}
 	return NULL;

@@ -61,6 +61,7 @@ extern void external_begin_with(Sort *sort, const GpuSortEngineOps *ops, GpuSort
 								GpuSortRequest request);
 extern bool external_try_begin(Sort *sort, GpuSortEngine *engine);
 extern int give_space(Sort *sort, uint64_t lacking);
+extern bool put_chunk(Sort *sort, uint32_t rows, uint32_t bytes);
 extern const char *put_rows(Sort *sort, const Rows *rows, uint64_t end);
 extern const char *sort_rows(Sort *sort, const Rows *rows);
 extern const char *emit_chunk(Sort *sort, const Rows *rows, uint64_t *place, uint64_t end);

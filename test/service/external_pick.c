@@ -111,8 +111,6 @@ put_numbered(Sort *sort, const Rows *rows)
 	{
 		uint32_t most = rows->n - sort->put < 40000 ? (uint32_t) (rows->n - sort->put) : 40000;
 		uint64_t number = sort->put;
-		GpuSortProgress progress;
-		uint64_t lacking;
 		uint32_t count;
 		uint32_t bytes;
 
@@ -125,13 +123,7 @@ put_numbered(Sort *sort, const Rows *rows)
 			memcpy(row + GPUSORT_ROW_COUNT_OFFSET, &one, sizeof(one));
 			memcpy(row + 16, &number, sizeof(number));
 		}
-		while ((progress = gpusort_external_put(sort->external, sort->chunk, count, bytes, count, &lacking, &sort->error)) ==
-			   GPUSORT_PROGRESS_LACKS_SPACE)
-		{
-			if (give_space(sort, lacking) != 0)
-				return sort->error.text;
-		}
-		if (progress != GPUSORT_PROGRESS_DONE)
+		if (!put_chunk(sort, count, bytes))
 			return sort->error.text;
 	}
 	return NULL;
