@@ -82,7 +82,10 @@ make_request(const GpuSortState *sort, int participants, GpuSortRequest *request
 	request->limit = sort->service.check_order ? 0 : gpusort_sort_bound(sort);
 	if (sort->service.run_rows > 0)
 	{
-		request->run_bits = gpusort_keys_range_bits(sort->keys, sort->group.columns);
+		/* 0 is in all bits of the last word behind the last column */
+		request->run_bits = sort->group.columns < sort->keys->encoded
+			? gpusort_keys_range_bits(sort->keys, sort->group.columns)
+			: 64 * sort->keys->words;
 		request->run_rows = sort->service.run_rows;
 		request->run_peers = sort->group.peers;
 		request->run_exact = leaves_truncated_out(sort->keys, sort->group.columns);
