@@ -303,6 +303,8 @@ begin_exchange(ExchangeState *state)
 		return fill_table(state);
 	if (state->ranges > 0 && state->output->shared->leads_all)
 		begin_all(state);
+	else if (gpusort_force)
+		gpusort_output_await_claim(state->output);
 	return NULL;
 }
 

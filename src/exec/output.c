@@ -65,6 +65,9 @@
 #define OTHER_ERRORS_MS      200
 #define OTHER_ERRORS_STEP_MS 10
 
+/* The leader looks so often whether a worker has claimed a range, where it waits for that. */
+#define CLAIM_STEP_MS 5
+
 /* Returns this process's number among those that claim ranges. */
 static int
 own_process(void)
@@ -604,6 +607,40 @@ gpusort_output_find(PlanState *gather)
 		elog(ERROR, "there is no GpuSortOutput below GpuSortExchange");
 	gpusort_output_note_gather(ps, gather);
 	return (GpuSortOutputState *) ps;
+}
+
+/* Returns true if a worker that was launched has not ended, as far as the postmaster says. */
+static bool
+worker_runs(const ParallelContext *workers)
+{
+	for (int i = 0; i < workers->nworkers_launched; i++)
+	{
+		BackgroundWorkerHandle *handle = workers->worker[i].bgwhandle;
+		pid_t pid;
+
+		if (handle != NULL && GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Waits until a worker has claimed the first range, or none is left to do it: for tests, whose few rows the leader
+ * would have read before a worker has started.  No leader is faster for not waiting, as it waits for the start of its
+ * workers at the end.
+ */
+void
+gpusort_output_await_claim(GpuSortOutputState *state)
+{
+	if (state->workers == NULL)
+		return;
+	while (!gpusort_claims_begun(&state->shared->claims) && worker_runs(state->workers))
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, CLAIM_STEP_MS,
+						 gpusort_wait_event(GPUSORT_WAIT_EXCHANGE));
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
 }
 
 /*

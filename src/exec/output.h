@@ -78,6 +78,7 @@ extern void gpusort_output_note_gather(PlanState *ps, PlanState *gather);
 
 /* For GpuSortExchange */
 extern GpuSortOutputState *gpusort_output_find(PlanState *gather);
+extern void gpusort_output_await_claim(GpuSortOutputState *state);
 extern int gpusort_output_claim(GpuSortOutputState *state, uint32 range);
 extern int gpusort_output_claim_next(GpuSortOutputState *state);
 extern GpuSortRowQueueReader *gpusort_output_queue(GpuSortOutputState *state, int process);

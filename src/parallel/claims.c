@@ -288,6 +288,18 @@ gpusort_claims_next(GpuSortClaims *claims, int process)
 	return range;
 }
 
+/* Returns true if a range has been claimed, or none will be. */
+bool
+gpusort_claims_begun(GpuSortClaims *claims)
+{
+	bool begun;
+
+	LWLockAcquire(&claims->lock, LW_SHARED);
+	begun = claims->stop || claims->ranges == 0 || claims->next > 0;
+	LWLockRelease(&claims->lock);
+	return begun;
+}
+
 /*
  * Returns the process that has claimed this range; if none has, claims it for the leader.  All ranges before it must
  * have been claimed.

@@ -78,6 +78,7 @@ typedef enum GpuSortClaimsTask
 extern void gpusort_claims_create(GpuSortClaims *claims);
 extern void gpusort_claims_start(GpuSortClaims *claims);
 extern int gpusort_claims_waiting(GpuSortClaims *claims);
+extern bool gpusort_claims_begun(GpuSortClaims *claims);
 extern int gpusort_claims_owner(GpuSortClaims *claims, uint32 range);
 
 /* For the process that orders the rows */

@@ -189,7 +189,8 @@ for my $way (map { my $output = $_; map { [ $output, $_ ] } @between } 'off', 'o
 		. ($between ? ", and between two: $between" : ''));
 	my ($own) = $client->simple('SELECT pg_backend_pid()');
 	my $by_leader = grep { $_ == $own->[0] } @processes;
-	cmp_ok($by_leader, '<', $output eq 'off' ? 1 : scalar @rows, 'whose rows workers have taken in');
+	# with parallel_output the leader takes rows in, too, and may have taken in all when workers come
+	is($by_leader, 0, 'whose rows workers have taken in') if $output eq 'off';
 	$client->simple('COMMIT');
 }
 
@@ -216,7 +217,7 @@ for my $query (@fetched)
 		$client->send('E', "p\0" . pack('N', 1000));
 		$client->send('S', '');
 		ok(waits_at_gate, "$loss: a process waits in the middle");
-		ok(scalar workers > 0, 'workers are there') if $loss ne 'refused';
+		ok(wait_until(sub { scalar workers > 0 }), 'workers are there') if $loss ne 'refused';
 		if ($loss eq 'service')
 		{
 			kill 'KILL', $service;
