@@ -264,14 +264,15 @@ gpusort_page_quals_create(const Scan *scan, TupleDesc desc)
 }
 
 /*
- * Returns the condition of a threshold for values of this column; NULL if it cannot be decided here.  It belongs to the
- * current memory context.
+ * Returns the condition of a threshold for values of this column, which compare as those of a type that the column's is
+ * coerced to as it is, such as int4 to oid; NULL if it cannot be decided here.  It belongs to the current memory
+ * context.
  */
 GpuSortPageQuals *
-gpusort_page_quals_create_threshold(AttrNumber attno, TupleDesc desc)
+gpusort_page_quals_create_threshold(AttrNumber attno, TupleDesc desc, Oid type)
 {
 	GpuSortPageQuals *quals;
-	const ValueKind kind = value_kind(TupleDescAttr(desc, attno - 1)->atttypid);
+	const ValueKind kind = value_kind(type);
 
 	if (kind == VALUE_NONE)
 		return NULL;

@@ -35,7 +35,7 @@ typedef struct GpuSortPageQuals
 } GpuSortPageQuals;
 
 extern GpuSortPageQuals *gpusort_page_quals_create(const Scan *scan, TupleDesc desc);
-extern GpuSortPageQuals *gpusort_page_quals_create_threshold(AttrNumber attno, TupleDesc desc);
+extern GpuSortPageQuals *gpusort_page_quals_create_threshold(AttrNumber attno, TupleDesc desc, Oid type);
 extern void gpusort_page_quals_set_threshold(GpuSortPageQuals *quals, const GpuSortThreshold *threshold);
 extern int gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n,
 									 GpuSortPageAhead *ahead);

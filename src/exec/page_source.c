@@ -170,16 +170,20 @@ take_targets(GpuSortPageSource *pages, const Scan *scan)
 
 /* Makes what looks at the first column to sort by, to leave rows out that are behind a threshold. */
 static void
-make_threshold(GpuSortPageSource *pages, const Scan *scan, AttrNumber attno)
+make_threshold(GpuSortPageSource *pages, const Scan *scan, const GpuSortColumn *column)
 {
 	TupleDesc desc = RelationGetDescr(pages->table);
+	AttrNumber attno = column->attno;
+	Oid left;
+	Oid right;
 
 	if (pages->node->ss.ps.ps_ProjInfo != NULL)
 		attno = stored_column(list_nth_node(TargetEntry, scan->plan.targetlist, attno - 1), scan->scanrelid);
 	if (pages->computes || attno == 0)
 		return;
 	pages->key = gpusort_tuple_columns_create(desc, &attno, 1);
-	pages->threshold = gpusort_page_quals_create_threshold(attno, desc);
+	op_input_types(column->sort_operator, &left, &right);
+	pages->threshold = gpusort_page_quals_create_threshold(attno, desc, left);
 	pages->threshold_first = scan->plan.qual != NIL &&
 		(pages->quals->all ||
 		 (!contain_leaked_vars((Node *) scan->plan.qual) && !contain_volatile_functions((Node *) scan->plan.qual)));
@@ -213,7 +217,7 @@ gpusort_page_source_create(PlanState *child, bool whole, bool stored, const GpuS
 	else
 		take_targets(pages, scan);
 	pages->quals = gpusort_page_quals_create(scan, RelationGetDescr(pages->table));
-	make_threshold(pages, scan, columns[0].attno);
+	make_threshold(pages, scan, &columns[0]);
 	if (index != NULL)
 		pages->ranges = gpusort_range_scan_create(node, index, columns);
 	if (scan->plan.qual != NIL && pages->ranges == NULL &&

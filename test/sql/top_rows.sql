@@ -63,6 +63,12 @@ SELECT is((SELECT coalesce(string_agg(DISTINCT gs.compare_top(format('%s COLLATE
 				(SELECT collname FROM pg_collation WHERE collprovider = provider::"char" AND collname IN ('en-x-icu', 'de_DE.utf8', 'de_DE', 'en_US') AND collencoding IN (-1, 6) ORDER BY 1 LIMIT 1) c), 'same', 'another collation, of ' || provider)
 FROM unnest(ARRAY['i', 'c']) provider;
 
+-- a column that is sorted by as another type, which it is as it lies
+CREATE TABLE gs.top_oid AS SELECT i AS id, (i * 715827882::bigint % 4294967296)::oid AS o FROM generate_series(1, 3000) i;
+ANALYZE gs.top_oid;
+SELECT is(gs.compare_top(key || direction, 'LIMIT 70'), 'same', key || direction) FROM unnest(ARRAY['i4::oid', 'dom::oid', 'i4::gs.top_domain']) key, unnest(ARRAY['', ' DESC', ' DESC NULLS LAST']) direction;
+SELECT is(gs.compare_results('SELECT o::int4, id FROM gs.top_oid ORDER BY o::int4' || direction || ', id LIMIT 9'), 'same', 'oid as int4' || direction) FROM unnest(ARRAY['', ' DESC']) direction;
+
 -- ties
 SELECT is(gs.compare_results(format('SELECT count(*), sum(id) FROM (SELECT * FROM gs.top ORDER BY %s FETCH FIRST %s ROWS WITH TIES) s', key, n)), 'same', format('%s WITH TIES %s', key, n))
 FROM unnest(ARRAY['few', 'few DESC', 'e', 'b, few', 'same', 'nil', 'nil NULLS FIRST', 'none', 't', 'w DESC', 'f8 DESC', 'n NULLS FIRST', 'up', 'down']) key, unnest(ARRAY[0, 1, 10, 119, 120, 121, 1000]) n;
