@@ -63,7 +63,7 @@ init_shared(Leader *leader, GpuSortBuildShared *shared)
 	shared->unique = build->info->ii_Unique;
 	shared->concurrent = build->info->ii_Concurrent;
 	pg_atomic_init_u64(&shared->loaded, 0);
-	gpusort_range_places_init(&shared->places, BTREE_METAPAGE + 1);
+	gpusort_range_places_init(&shared->places, BTREE_METAPAGE + 1, 0);
 	gpusort_heap_share_init(&shared->share, build->heap);
 }
 

@@ -76,14 +76,14 @@ gpusort_new_table_init(GpuSortNewTableShared *shared, const GpuSortNewTable *tab
 {
 	shared->table = *table;
 	shared->toasted = false;
-	gpusort_range_places_init(&shared->places, table->pages);
+	gpusort_range_places_init(&shared->places, table->pages, table->pages);
 }
 
 /* Returns true if anything may have been written, when all processes have ended. */
 bool
 gpusort_new_table_is_begun(const GpuSortNewTableShared *shared)
 {
-	return shared->toasted || shared->places.end > 0;
+	return shared->toasted || shared->places.end > shared->table.pages;
 }
 
 /* Completes pages of known places, as a GpuSortPagesPlaced: each tuple names itself as its newest version. */

@@ -49,15 +49,15 @@ struct GpuSortRangePages
 	BlockNumber written; /* pages of it */
 };
 
-/* Makes what is shared: no range has pages yet; the first begins at this block. */
+/* Makes what is shared: no range has pages yet; the first begins at this block.  The file has so many blocks. */
 void
-gpusort_range_places_init(GpuSortRangePlaces *places, BlockNumber first)
+gpusort_range_places_init(GpuSortRangePlaces *places, BlockNumber first, BlockNumber blocks)
 {
 	ConditionVariableInit(&places->changed);
 	gpusort_shared_init_lock(&places->lock);
 	places->placed = 0;
 	places->first[0] = first;
-	places->end = 0;
+	places->end = blocks;
 	for (int i = 0; i < GPUSORT_RANGES_MAX; i++)
 		places->pages[i] = InvalidBlockNumber;
 }

@@ -33,7 +33,7 @@ typedef struct GpuSortRangePages GpuSortRangePages;
 /* Completes pages when their place is known: successive blocks from first on; last: the relation has no more. */
 typedef void (*GpuSortPagesPlaced)(Page *pages, int count, BlockNumber first, bool last);
 
-extern void gpusort_range_places_init(GpuSortRangePlaces *places, BlockNumber first);
+extern void gpusort_range_places_init(GpuSortRangePlaces *places, BlockNumber first, BlockNumber blocks);
 extern void gpusort_range_places_wake(GpuSortRangePlaces *places);
 
 extern GpuSortRangePages *gpusort_range_pages_create(Relation relation, GpuSortRangePlaces *places, int most,

@@ -247,6 +247,9 @@ inserts_same("$like_t; INSERT INTO o SELECT * FROM t WHERE id < 100; INSERT INTO
 		VACUUM $table; CREATE INDEX ON $table (id)");
 	is_good($table, 'after changes');
 });
+# a later range is often ready before the first, whose place is the end of what was inserted before
+inserts_same("$like_t; " . "INSERT INTO o (id, n) SELECT id, CASE WHEN id < 60 THEN slow_sum(id) END FROM t
+	ORDER BY id; " x 10 . 'COMMIT', 'INSERT behind pages, the first range late');
 inserts_same("CREATE TABLE o (LIKE t); INSERT INTO o SELECT * FROM t; BEGIN; TRUNCATE o; INSERT INTO o $by_n; COMMIT",
 	'INSERT after TRUNCATE');
 inserts_same("BEGIN; CREATE TABLE o (x text, id bigint, d int DEFAULT 5, n numeric(10, 2),
