@@ -572,7 +572,7 @@ SKIP:
 {
 	skip 'no service with fault points: make gpusortd-faults', 1 unless -x $fault_service;
 	my $faulty = GpuSortNode->new('faulty');
-	my %count = (errors => 0, tables => 0);
+	my %count = (errors => 0, tables => 0, undone => 0, inserted => 0);
 
 	$faulty->init(conf => [ @conf, 'gpusort.verify_rows = on' ]);
 	$faulty->own_module(gpusortd => $fault_service);
@@ -601,24 +601,37 @@ SKIP:
 				is_good('o', "$fault $at", $faulty);
 				$faulty->safe_psql('postgres', 'DROP TABLE o');
 			}
-			next unless $at == 2 || $at == 9;
+			next unless $at < 5 || $at == 9;
 
-			# an INSERT is rolled back, or right
+			# an INSERT is an error, or right
+			my ($said, $log) = ('', -s $faulty->logfile);
 			$faulty->choose_fault("$fault $at $at");
 			$faulty->psql('postgres', "BEGIN; CREATE TABLE i (LIKE right_one); SAVEPOINT a; INSERT INTO i $wide;
 				\\if :ERROR
 				ROLLBACK TO a; SET gpusort.enable = off; INSERT INTO i $wide;
 				\\endif
-				COMMIT", on_error_stop => 0);
+				\\echo :ROW_COUNT
+				COMMIT", stdout => \$said, stderr => \$error, on_error_stop => 0);
 			$faulty->choose_fault(undef);
 			wait_until(sub { $faulty->method eq 'radix' }, 60);
+			is($said, 30000, "$fault $at: INSERT tells of all rows");
 			is(tuples('i', $faulty, 1), $right_by_value, "$fault $at: INSERT, as it was or right");
 			is_good('i', "$fault $at, INSERT", $faulty);
+			if ($error =~ /ERROR/)
+			{
+				$count{undone}++;
+			}
+			elsif (slurp_file($faulty->logfile, $log) =~ /falling back to tuplesort/)
+			{
+				$count{inserted}++;
+			}
 			$faulty->safe_psql('postgres', 'DROP TABLE i');
 		}
 	}
 	cmp_ok($count{errors}, '>', 0, 'some are errors');
 	cmp_ok($count{tables}, '>', 0, 'some are tables');
+	cmp_ok($count{undone}, '>', 0, 'some INSERTs are errors');
+	cmp_ok($count{inserted}, '>', 0, 'some INSERTs fall back to PostgreSQL\'s sort');
 	like($faulty->log_text, qr/falling back to tuplesort/, 'some by PostgreSQL\'s sort');
 	$faulty->stop;
 }
