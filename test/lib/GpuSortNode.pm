@@ -5,6 +5,7 @@
 #   $node->start;
 #   $node->wait_service;
 #   $node->safe_psql('postgres', 'SELECT 1');
+#   $node->ask('SELECT 1');	# the same, in a session that stays
 #   my $session = $node->session;	# a psql that stays: GpuSortSession
 #
 # Here is what PostgreSQL's own class lacks: gpusort's settings, the processes of
@@ -30,6 +31,7 @@ use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
 use File::Temp ();
 use GpuSortSession;
+use GpuSortWire;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(in_time wait_until $engine $fault_service gate_sql);
@@ -217,6 +219,25 @@ sub session
 	return GpuSortSession->new([ $self->psql_command ]);
 }
 
+# A client that speaks the protocol: GpuSortWire, with these parameters.
+sub wire
+{
+	my ($self, @parameters) = @_;
+	return GpuSortWire->new($self->host . '/.s.PGSQL.' . $self->port, @parameters);
+}
+
+# The rows of SQL as safe_psql returns them, but by a session that stays, because a psql is slow to start.  Several
+# statements are one transaction; settings end with it.
+sub ask
+{
+	my ($self, $sql) = @_;
+
+	$self->{_asker} = $self->wire if !defined $self->{_asker} || $self->{_asker}->has_ended;
+	my $rows = $self->{_asker}->ask($sql);
+	$self->{_asker}->ask('RESET ALL') if $sql =~ /\bSET\b/;
+	return $rows;
+}
+
 sub log_text
 {
 	my ($self) = @_;
@@ -307,9 +328,9 @@ sub check_index
 sub method
 {
 	my ($self, %params) = @_;
-	my $text = $self->safe_psql('postgres', 'SHOW gpusort.engine; SET gpusort.force = on; '
-								. 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) '
-								. 'SELECT i FROM generate_series(1, 1000) i ORDER BY i DESC', %params);
+	my $sql = 'SHOW gpusort.engine; SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) '
+		. 'SELECT i FROM generate_series(1, 1000) i ORDER BY i DESC';
+	my $text = %params ? $self->safe_psql('postgres', $sql, %params) : $self->wire->ask($sql);
 	my $radix = $engine eq 'cuda' && $text !~ /^host$/m ? 'gpu radix' : 'cpu radix';
 	return $text !~ /GpuSort/ ? 'native' : $text =~ /Sort Method: $radix/ ? 'radix' : $text =~ /fallback/ ? 'fallback'
 		: $text;

@@ -4,6 +4,7 @@
 #   my $answer = $wire->simple('SELECT 1');
 #   my $answer = $wire->extended('SELECT $1::int', formats => [1], values => ['1'], rows => 10);
 #   print $answer->{bytes}, $answer->{rows}, $answer->{error};
+#   print $wire->ask('SELECT 1');	# as psql -At prints it
 #
 # bytes has the messages as they came but those that differ from run to run or say where an error was found: of an
 # error severity, code, message and detail are kept.  rows is the number of DataRow and CopyData messages, error
@@ -109,7 +110,24 @@ sub read_some
 	return defined $read && $read > 0;
 }
 
-# Reads to the end of an answer.  slow: seconds to wait between reads of 8 kB.
+# The values of a DataRow as a line.
+sub _line
+{
+	my ($row) = @_;
+	my ($at, @values) = (7);
+
+	for (1 .. unpack 'x5 n', $row)
+	{
+		my $length = unpack "x$at N", $row;
+		$at += 4;
+		push @values, $length == 0xffffffff ? '' : substr $row, $at, $length;
+		$at += $length if $length != 0xffffffff;
+	}
+	return join '|', @values;
+}
+
+# Reads to the end of an answer.  slow: seconds to wait between reads of 8 kB; lines: an array for the rows, as psql
+# prints them.
 sub answer
 {
 	my ($self, %how) = @_;
@@ -146,6 +164,7 @@ sub answer
 			{
 				$answer{bytes} .= $whole;
 				$answer{rows}++ if $type eq 'D' || $type eq 'd';
+				push @{ $how{lines} }, _line($whole) if $how{lines} && $type eq 'D';
 			}
 			if ($type eq 'Z')
 			{
@@ -169,6 +188,29 @@ sub extended
 	my ($self, $sql, %how) = @_;
 	$self->send_extended($sql, %how);
 	return $self->answer;
+}
+
+# The rows of a query, as psql -At prints them; dies of an error.
+sub ask
+{
+	my ($self, $sql) = @_;
+	my @lines;
+
+	$self->send_simple($sql);
+	my $answer = $self->answer(lines => \@lines);
+	croak "$sql: " . ($answer->{error} // 'the session has ended')
+		if $answer->{gone} || defined $answer->{error};
+	return join "\n", @lines;
+}
+
+# True if an idle session has ended, or something has come that it has not asked for.
+sub has_ended
+{
+	my ($self) = @_;
+	my $read = '';
+
+	vec($read, fileno $self->{socket}, 1) = 1;
+	return select($read, undef, undef, 0) != 0;
 }
 
 # Cancels what the session does.

@@ -67,10 +67,10 @@ for my $i (0 .. 5)
 	  ? $sessions[$i]->run('BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k, id; FETCH c')
 	  : $sessions[$i]->send('SELECT count(*) FROM (SELECT a.* FROM t a, generate_series(1, 50) ORDER BY a.m OFFSET 0) s');
 }
-ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') > 0 }), 'sorts are running');
+ok(wait_until(sub { $node->ask('SELECT count(*) FROM gpusort_jobs') > 0 }), 'sorts are running');
 is($node->safe_psql('postgres', 'SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid IN ('
 	. join(', ', map { $_->backend } @sessions) . ')'), 6, 'their backends are terminated');
-ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_activity WHERE pid IN ('
+ok(wait_until(sub { $node->ask('SELECT count(*) FROM pg_stat_activity WHERE pid IN ('
 	. join(', ', map { $_->backend } @sessions) . ')') == 0 }), 'and gone');
 sorted_rightly('after terminated backends');
 is(join(' ', $node->services), $service, 'the service is the same');
@@ -79,7 +79,7 @@ is(join(' ', $node->services), $service, 'the service is the same');
 @sessions = map { my $s = $node->session; $s->run('SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT * '
 	. 'FROM t ORDER BY m; FETCH c'); $s } 1 .. 4;
 $_->vanish for @sessions;
-ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 0 }),
+ok(wait_until(sub { $node->ask('SELECT count(*) FROM gpusort_jobs') == 0 }),
 	'the sorts of clients that vanish end');
 sorted_rightly('after clients that vanished');
 

@@ -43,7 +43,7 @@ for my $name (sort keys %query)
 # pg_cancel_backend, while rows are ingested slowly and while a client does not fetch
 $session->send('SELECT count(*) FROM (SELECT i, pg_sleep(0.01) FROM generate_series(1, 1000000) i '
 	. 'ORDER BY i DESC OFFSET 0) s');
-ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 1 }),
+ok(wait_until(sub { $node->ask('SELECT count(*) FROM gpusort_jobs') == 1 }),
 	'a slow sort is running');
 sleep 0.3;
 $node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . ')');

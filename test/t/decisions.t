@@ -162,7 +162,7 @@ $locker->run('BEGIN; UPDATE t SET k = -k WHERE id IN (10, 20)');
 my $session = $node->session;
 $session->run('SET gpusort.force = on; SET gpusort.min_rows = 0');
 $session->send('SELECT id, k FROM t WHERE id <= 30 ORDER BY k, id FOR UPDATE');
-ok(wait_until(sub { $node->safe_psql('postgres',
+ok(wait_until(sub { $node->ask(
 	q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'}) == 1 }), 'a sort FOR UPDATE waits for a row');
 $locker->run('COMMIT');
 my ($out, $err) = $session->result;
@@ -174,8 +174,7 @@ is(join("\n", sort split /\n/, $out), join("\n", sort split /\n/,
 $locker->run('BEGIN; UPDATE t SET k = -k WHERE id IN (10, 20)');
 $session->send('SELECT a.id, a.k, s.n FROM t a JOIN (SELECT k % 10 AS g, count(*) AS n FROM small GROUP BY 1 '
 	. 'ORDER BY 2 DESC, 1 OFFSET 0) s ON s.g = a.id % 10 WHERE a.id <= 30 ORDER BY a.id FOR UPDATE OF a');
-ok(wait_until(sub { $node->safe_psql('postgres',
-	q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'}) == 1 }),
+ok(wait_until(sub { $node->ask(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'}) == 1 }),
 	'a join with a sorted subquery waits for a row');
 $locker->run('COMMIT');
 ($out, $err) = $session->result;

@@ -65,7 +65,7 @@ for ([ 'a sort', '', $query ], [ 'a parallel sort', 'SET max_parallel_workers_pe
 		qr/ERROR:  53100: (?:$not_written): No space left on device\n.*HINT:  Check free disk space/s,
 		"$name: but what was wrong");
 	$session->run('RESET temp_tablespaces; RESET max_parallel_workers_per_gather');
-	ok(wait_until(sub { $node->safe_psql('postgres',
+	ok(wait_until(sub { $node->ask(
 		'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) FROM gpusort_devices())') eq '0|0' }, 10),
 		"$name: the sort has ended");
 	is(join(' ', glob "$small/PG_*/pgsql_tmp/*"), '', "$name: its file is gone");

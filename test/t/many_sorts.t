@@ -30,7 +30,7 @@ sub all_at_once
 	my ($query) = @_;
 
 	$_->send($query) for @sessions;
-	my $queued = wait_until(sub { $node->safe_psql('postgres',
+	my $queued = wait_until(sub { $node->ask(
 		q{SELECT count(*) FROM gpusort_jobs WHERE phase = 'queue'}) || (grep { !$_->answered } @sessions) == 0 && 'none' });
 	my @answers = map { my ($out, $err) = $_->result; $err . $out } @sessions;
 	return ($queued ne 'none', @answers);

@@ -34,7 +34,7 @@ is($node->safe_psql('postgres', q{SELECT detail FROM gpusort_devices WHERE engin
 	'gpusort.host_threads');
 $node->append_conf('postgresql.conf', 'gpusort.host_threads = 3');
 $node->reload;
-ok(wait_until(sub { $node->safe_psql('postgres',
+ok(wait_until(sub { $node->ask(
 	q{SELECT detail FROM gpusort_devices WHERE engine = 'host'}) eq '3 threads' }), 'and after a change of it');
 $service = $node->wait_service;
 

@@ -45,7 +45,7 @@ sub workers
 sub waits_at_gate
 {
 	my ($node) = @_;
-	return wait_until(sub { $node->safe_psql('postgres',
+	return wait_until(sub { $node->ask(
 		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 });
 }
 
@@ -68,7 +68,7 @@ for my $leader ('on', 'off')
 	$holder->run('SELECT pg_advisory_lock(1)');
 	$session->send($gated);
 	ok(waits_at_gate($node), "leader $leader: the sort waits in the middle");
-	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(rows_in) FROM gpusort_jobs') > 50000 }),
+	ok(wait_until(sub { $node->ask('SELECT sum(rows_in) FROM gpusort_jobs') > 50000 }),
 		'gpusort_jobs counts what all processes ingest');
 	kill 'KILL', $service;
 	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');

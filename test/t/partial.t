@@ -44,15 +44,15 @@ $session->run(q{SET statement_timeout = '60s'});
 sub nothing_left
 {
 	return wait_until(sub {
-		$node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'}) eq '0'
-			&& $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') eq '0'
+		$node->ask(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'}) eq '0'
+			&& $node->ask('SELECT count(*) FROM gpusort_jobs') eq '0'
 				&& !(() = glob $node->data_dir . '/base/pgsql_tmp/*');
 	});
 }
 
 sub waits_at_gate
 {
-	return wait_until(sub { $node->safe_psql('postgres',
+	return wait_until(sub { $node->ask(
 		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) > 0 }, 30);
 }
 

@@ -28,7 +28,7 @@ for my $mode ('fast', 'immediate', 'fast')
 	my $out = $node->session;
 	is(scalar(split /\n/, $out->run('SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT id FROM t '
 		. 'ORDER BY k, id; FETCH 10 FROM c')), 10, 'a cursor is open');
-	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 2 }), 'two sorts run');
+	ok(wait_until(sub { $node->ask('SELECT count(*) FROM gpusort_jobs') == 2 }), 'two sorts run');
 	my $start = time;
 	ok($node->stop($mode), "$mode stop");
 	in_time($start, 'in time');

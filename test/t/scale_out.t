@@ -286,7 +286,7 @@ my ($service) = $main->services;
 $session->run('SET gpusort.force = on; SET gpusort.min_rows = 0');
 $session->send(q{SELECT string_agg(id::text, ',') }
 	. q{FROM (SELECT id FROM (SELECT id FROM slowly1 UNION ALL SELECT id FROM slowly2) u ORDER BY id) s});
-ok(wait_until(sub { $main->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 1 }),
+ok(wait_until(sub { $main->ask('SELECT count(*) FROM gpusort_jobs') == 1 }),
 	'the coordinator takes rows in');
 kill 'KILL', $service;
 ($out, $err) = $session->result;
@@ -298,13 +298,13 @@ for my $setting ('SET gpusort.force = off', 'SET gpusort.force = on')
 {
 	$session->run($setting);
 	$session->send('SELECT * FROM slow1 ORDER BY id');
-	ok(wait_until(sub { $shards[0]->safe_psql('postgres',
+	ok(wait_until(sub { $shards[0]->ask(
 		q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'FETCH%'}) eq '1' }),
 		'a shard is at work');
 	$main->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . ')');
 	($out, $err) = $session->result;
 	like($err, qr/57014/, 'the query is cancelled');
-	ok(wait_until(sub { $shards[0]->safe_psql('postgres',
+	ok(wait_until(sub { $shards[0]->ask(
 		q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'FETCH%'}) eq '0' }),
 		'in the shard, too');
 	is($shards[0]->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs'), '0', 'and no sort is left');

@@ -75,7 +75,7 @@ for my $at (100, 200000)
 		# the filter keeps every row; it is there to stop in the middle of the table
 		$session->send("SELECT count(*), md5(string_agg(id || pad, ',')) "
 			. "FROM (SELECT id, pad FROM t WHERE $function(id, $at) > 0 ORDER BY k, id) s");
-		ok(wait_until(sub { $node->safe_psql('postgres',
+		ok(wait_until(sub { $node->ask(
 			q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }),
 		   "$function: the sort waits at row $at");
 		kill 'KILL', $service;
@@ -123,7 +123,7 @@ for ([ 'a window', 'md5(string_agg(id || \':\' || r, \',\'))',
 	$session->run('SET gpusort.enable = on; SET gpusort.force = on');
 	$holder->run('SELECT pg_advisory_lock(1)');
 	$session->send($statement);
-	ok(wait_until(sub { $node->safe_psql('postgres',
+	ok(wait_until(sub { $node->ask(
 		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }), "$name: the sort waits");
 	kill 'KILL', $service;
 	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');

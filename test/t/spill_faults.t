@@ -68,7 +68,7 @@ sub nothing_left
 	my $state;
 
 	wait_until(sub {
-		$state = $node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) '
+		$state = $node->ask('SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) '
 			. 'FROM gpusort_devices())');
 		return $state eq '0|0' && !files_left() && !open_files();
 	});
@@ -200,7 +200,7 @@ my $right_gated = $session->run("SET gpusort.enable = off; " . $gated =~ s/gate\
 	. "; RESET gpusort.enable");
 $holder->run('SELECT pg_advisory_lock(1)');
 $session->send($gated);
-ok(wait_until(sub { scalar(open_files) && $node->safe_psql('postgres',
+ok(wait_until(sub { scalar(open_files) && $node->ask(
 	q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }),
 	'a sort that has written runs waits');
 kill 'KILL', $service;
