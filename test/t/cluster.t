@@ -18,7 +18,7 @@ my $source = q{
 			CASE i % 5 WHEN 1 THEN 'NaN' ELSE i / 3.0 END::float8 AS f8, CASE WHEN i % 7 <> 0 THEN i / 7.0 END AS n,
 			CASE WHEN i % 3 <> 0 THEN 'row ' || i || repeat('x', i % 50) END AS v, i % 2 = 0 AS b,
 			'2020-01-01'::timestamptz + i * interval '1 h' AS tz, i::int2 AS i2, md5(i::text)::uuid AS u
-		FROM generate_series(1, 30000) i;
+		FROM generate_series(1, 12000) i;
 	CREATE TABLE long AS SELECT i AS id, i % 50 AS g, md5(i::text) AS m,
 			(SELECT string_agg(md5((i * j)::text), '') FROM generate_series(1, CASE WHEN i % 10 = 0 THEN 300 ELSE 3 END) j) AS v,
 			repeat('compressible ', i % 500) AS c
@@ -43,7 +43,7 @@ my $long = 'CREATE TABLE o (LIKE long INCLUDING ALL); INSERT INTO o SELECT * FRO
 # Files of relations that no relation has
 sub stray_files
 {
-	return $node->safe_psql('postgres', q{
+	return $node->ask(q{
 		SELECT string_agg(name, ' ')
 			FROM (SELECT 'base/' || oid AS place FROM pg_database WHERE datname = current_database()) d,
 				pg_ls_dir(place) name, pg_stat_file(place || '/' || name, true) f
@@ -73,14 +73,14 @@ sub says
 sub rows
 {
 	my ($table, $on) = @_;
-	return ($on // $node)->safe_psql('postgres', qq{
+	return ($on // $node)->ask(qq{
 		SELECT count(*), md5(string_agg(r, ' ' ORDER BY c)) FROM (SELECT o::text AS r, ctid AS c FROM $table o) x});
 }
 
 sub tuple_bytes
 {
 	my ($table) = @_;
-	return $node->safe_psql('postgres', qq{
+	return $node->ask(qq{
 		SELECT count(*), count(*) FILTER (WHERE t_ctid <> ('(' || b || ',' || lp || ')')::tid),
 			md5(string_agg(concat_ws(' ', lp_len, x, t_xmax::text <> '0', t_field3, t_infomask, t_infomask2, t_hoff, t_bits,
 				t_data), ' ' ORDER BY b, lp))
@@ -92,10 +92,13 @@ sub tuple_bytes
 sub is_good
 {
 	my ($table, $what, $on) = @_;
-	is(($on // $node)->safe_psql('postgres', "SELECT * FROM verify_heapam('$table', check_toast => true)"), '',
+	is(($on // $node)->ask("SELECT * FROM verify_heapam('$table', check_toast => true)"), '',
 		"$what: verify_heapam");
 	return;
 }
+
+# a psql that stays
+my $maker = $node->session;
 
 # Makes a table "o" and clusters it, with gpusort and without: all is the same.  by: 'pages', 'postgresql', after it has
 # begun, or 'nobody', not even asked.
@@ -109,8 +112,7 @@ sub clusters_same
 	{
 		my $logged;
 
-		$node->safe_psql('postgres', 'DROP TABLE IF EXISTS o; DROP MATERIALIZED VIEW IF EXISTS om');
-		$node->safe_psql('postgres', $make);
+		$maker->run("DROP TABLE IF EXISTS o; DROP MATERIALIZED VIEW IF EXISTS om; $make");
 		($said{$setting}, $logged) = says($setting, $cluster);
 		my $table = $how{table} // 'o';
 		if ($setting eq 'on')
@@ -120,11 +122,11 @@ sub clusters_same
 			unlike($logged, qr/cluster/, "$what: not asked") if $by eq 'nobody';
 			is_good($table, $what);
 		}
-		$has{$setting} = rows($table) . "\n" . $node->safe_psql('postgres', qq{
+		$has{$setting} = rows($table) . "\n" . $node->ask(qq{
 			SELECT reltuples, relpages > 0, relkind, relpersistence, age(relfrozenxid) < 200 FROM pg_class
 				WHERE oid = '$table'::regclass});
 		$bytes{$setting} = $how{values} ? '' : tuple_bytes($table);
-		$pages{$setting} = $node->safe_psql('postgres', "SELECT pg_relation_size('$table') / 8192");
+		$pages{$setting} = $node->ask("SELECT pg_relation_size('$table') / 8192");
 		$how{then}->() if $setting eq 'on' && $how{then};
 	}
 	is($said{on}, $said{off}, "$what: says the same");
@@ -141,7 +143,7 @@ for my $index ('(id)', '(id DESC)', '(n, id)', '(n DESC NULLS LAST, id)', '(f8, 
 }
 for my $collation ('en-US-x-icu', 'en_US', 'de_DE.utf8')
 {
-	next unless $node->safe_psql('postgres', qq{SELECT count(*) FROM pg_collation WHERE collname = '$collation'});
+	next unless $node->ask(qq{SELECT count(*) FROM pg_collation WHERE collname = '$collation'});
 	clusters_same(qq{$copy; CREATE INDEX i ON o (v COLLATE "$collation", id)}, 'CLUSTER VERBOSE o USING i',
 		"by $collation");
 }
@@ -149,10 +151,10 @@ clusters_same("CREATE TABLE o AS SELECT repeat('p', 200) || id % 5 || repeat('p'
 	CREATE INDEX i ON o (p COLLATE \"C\")", "SET work_mem = '64kB'; CLUSTER VERBOSE o USING i", 'long equal prefixes',
 	by => 'any');
 clusters_same("$copy; CREATE UNIQUE INDEX i ON o (id)", 'CLUSTER VERBOSE o USING i', 'unique', then => sub {
-	$node->safe_psql('postgres', "UPDATE o SET id = -id WHERE id % 100 = 0; DELETE FROM o WHERE id % 7 = 0; VACUUM o;
+	$maker->run("UPDATE o SET id = -id WHERE id % 100 = 0; DELETE FROM o WHERE id % 7 = 0; VACUUM o;
 		INSERT INTO o SELECT * FROM t WHERE id % 7 = 0");
 	is_good('o', 'after changes');
-	is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT count(*) FROM o WHERE id > 0"), 29742,
+	is($node->ask("SET enable_seqscan = off; SELECT count(*) FROM o WHERE id > 0"), 11897,
 		'and can be read by an index');
 });
 clusters_same("$copy; CREATE INDEX i ON o (n, id); DELETE FROM o WHERE id % 3 = 0;
@@ -175,9 +177,9 @@ clusters_same("$copy; ALTER TABLE o ADD x int DEFAULT 5; CREATE INDEX i ON o (x,
 clusters_same("$copy; ALTER TABLE o SET (fillfactor = 40); CREATE INDEX i ON o (id DESC)", 'CLUSTER VERBOSE o USING i',
 	'fillfactor');
 clusters_same("$long; CREATE INDEX i ON o (m)", 'CLUSTER VERBOSE o USING i', 'toasted', values => 1, then => sub {
-	is($node->safe_psql('postgres', "SELECT count(*) FROM o JOIN long USING (id)
+	is($node->ask("SELECT count(*) FROM o JOIN long USING (id)
 		WHERE (o.v, o.c, o.w) = (long.v, long.c, long.w)"), 4000, 'values are those of the table');
-	is_good($node->safe_psql('postgres', "SELECT reltoastrelid::regclass FROM pg_class WHERE relname = 'o'"),
+	is_good($node->ask("SELECT reltoastrelid::regclass FROM pg_class WHERE relname = 'o'"),
 		'its TOAST table');
 });
 clusters_same("$long; CREATE INDEX i ON o (substr(v, 1, 9))", 'CLUSTER VERBOSE o USING i', 'an expression', values => 1,
@@ -219,14 +221,14 @@ clusters_same("$copy; CREATE INDEX i ON o (i8)", 'SET max_parallel_maintenance_w
 clusters_same("$copy; CREATE INDEX i ON o (i8)", 'VACUUM FULL o', 'VACUUM FULL', by => 'nobody');
 
 # Equal keys, whose rows have no order
-$node->safe_psql('postgres', "DROP TABLE IF EXISTS o; $copy; CREATE INDEX i ON o (g); CREATE INDEX j ON o (b)");
+$maker->run("DROP TABLE IF EXISTS o; $copy; CREATE INDEX i ON o (g); CREATE INDEX j ON o (b)");
 for my $index ('i', 'j')
 {
 	my $column = $index eq 'i' ? 'g' : 'b';
 
 	like((says('on', "CLUSTER o USING $index"))[1], qr/is written in/, "equal keys, $column: by pages");
-	is($node->safe_psql('postgres', qq{SELECT count(*), sum(id), count(*) FILTER (WHERE $column < p)
-		FROM (SELECT id, $column, lag($column) OVER (ORDER BY ctid) AS p FROM o) x}), '30000|450015000|0',
+	is($node->ask(qq{SELECT count(*), sum(id), count(*) FILTER (WHERE $column < p)
+		FROM (SELECT id, $column, lag($column) OVER (ORDER BY ctid) AS p FROM o) x}), '12000|72006000|0',
 		"equal keys, $column: in order");
 	is_good('o', "equal keys, $column");
 }
@@ -245,11 +247,11 @@ is((says('on', 'CLUSTER pg_type USING pg_type_oid_index'))[1] =~ /table/ ? 'told
 
 	for my $setting ('off', 'on')
 	{
-		$node->safe_psql('postgres', $make);
+		$maker->run($make);
 		($said{$setting}, $logged) = says($setting, 'CLUSTER p USING pi; CLUSTER VERBOSE p1 USING p1_id_idx; CLUSTER');
 		$has{$setting} = rows('p1') . rows('p2');
 		is_good($_, 'a partition') for 'p1', 'p2';
-		$node->safe_psql('postgres', 'DROP TABLE p');
+		$maker->run('DROP TABLE p');
 	}
 	is($said{on}, $said{off}, 'partitions: says the same');
 	is($has{on}, $has{off}, 'partitions: the same');
@@ -278,9 +280,9 @@ is((says('on', 'CLUSTER pg_type USING pg_type_oid_index'))[1] =~ /table/ ? 'told
 
 	for my $setting ('off', 'on')
 	{
-		$node->safe_psql('postgres', "DROP TABLE IF EXISTS o; $copy; CREATE INDEX i ON o (n, id)");
+		$maker->run("DROP TABLE IF EXISTS o; $copy; CREATE INDEX i ON o (n, id)");
 		$reader->run('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
-		$node->safe_psql('postgres', 'UPDATE o SET n = n + 1 WHERE id % 10 = 0; DELETE FROM o WHERE id % 17 = 0');
+		$maker->run('UPDATE o SET n = n + 1 WHERE id % 10 = 0; DELETE FROM o WHERE id % 17 = 0');
 		my ($said, $logged) = says($setting, 'CLUSTER VERBOSE o USING i');
 		like($logged, qr/PostgreSQL clusters table "o": there are rows/, 'rows that others see: by PostgreSQL')
 			if $setting eq 'on';
@@ -296,28 +298,28 @@ is((says('on', 'CLUSTER pg_type USING pg_type_oid_index'))[1] =~ /table/ ? 'told
 {
 	my $reader = $node->session;
 
-	$node->safe_psql('postgres', "DROP TABLE IF EXISTS o; $copy; CREATE INDEX i ON o (n, id);
+	$maker->run("DROP TABLE IF EXISTS o; $copy; CREATE INDEX i ON o (n, id);
 		DELETE FROM o WHERE id % 2 = 0");
 	$reader->run('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
-	$node->safe_psql('postgres', 'INSERT INTO o SELECT * FROM t WHERE id < 1000');
+	$maker->run('INSERT INTO o SELECT * FROM t WHERE id < 1000');
 	like((says('on', 'CLUSTER VERBOSE o USING i'))[1], qr/is written in/, 'new rows: by pages');
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM o'), 15999, 'new rows: all are there');
-	is($reader->run('SELECT count(*) FROM o'), 15000, 'new rows: not for who is older');
+	is($node->ask('SELECT count(*) FROM o'), 6999, 'new rows: all are there');
+	is($reader->run('SELECT count(*) FROM o'), 6000, 'new rows: not for who is older');
 	is_good('o', 'new rows');
 	$reader->close;
 }
 
 # Statistics, progress
-$node->safe_psql('postgres', "DROP TABLE IF EXISTS o; $copy; CREATE INDEX i ON o (id)");
-is($node->safe_psql('postgres', q{CLUSTER o USING i; SELECT relname FROM pg_stat_progress_cluster p
+$maker->run("DROP TABLE IF EXISTS o; $copy; CREATE INDEX i ON o (id)");
+is($maker->run(q{CLUSTER o USING i; SELECT relname FROM pg_stat_progress_cluster p
 	JOIN pg_class c ON c.oid = p.relid}), '', 'no progress is left');
 
 # Ends: cancels, processes terminated: the table is as it was, can be read, and there is no file more
-$node->safe_psql('postgres', 'DROP TABLE o; CREATE TABLE big AS SELECT t.* FROM t, generate_series(1, 12) ORDER BY i8;
+$node->safe_psql('postgres', 'DROP TABLE o; CREATE TABLE big AS SELECT t.* FROM t, generate_series(1, 30) ORDER BY i8;
 	CREATE INDEX b ON big (v COLLATE "C", id); VACUUM ANALYZE big; CHECKPOINT');
 my $had = rows('big');
 my $ended = 0;
-for my $ms (1, 5, 10, 20, 30, 50, 80, 120, 160, 200, 300, 400, 600)
+for my $ms (1, 10, 20, 50, 80, 120, 200, 300, 400, 600)
 {
 	my ($said) = says('on', "SET statement_timeout = $ms; CLUSTER VERBOSE big USING b; RESET statement_timeout;
 		SELECT count(*) FROM big");
@@ -445,7 +447,7 @@ SKIP:
 	my $order = 'j';
 	for my $fault ('exit_service', 'drop_row', 'skip_chunk', 'send_twice', 'duplicate_row', 'swap_rows', 'flip_bit')
 	{
-		for my $at (1, 3, 9)
+		for my $at (1, 3)
 		{
 			my $index = $order eq 'i' ? 'j' : 'i';
 			my $error;
