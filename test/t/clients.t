@@ -107,13 +107,13 @@ my $large = 'SELECT * FROM large ORDER BY g, id';
 
 sub formed
 {
-	return $node->safe_psql('postgres', 'SELECT formed_rows FROM gpusort_stats');
+	return $node->ask('SELECT formed_rows FROM gpusort_stats');
 }
 
 sub nothing_left
 {
 	return wait_until(sub {
-		$node->safe_psql('postgres', q{SELECT (SELECT count(*) FROM gpusort_jobs) + count(*) FROM pg_stat_activity
+		$node->ask(q{SELECT (SELECT count(*) FROM gpusort_jobs) + count(*) FROM pg_stat_activity
 			WHERE backend_type = 'parallel worker' OR (usename = 'formed' AND pid <> pg_backend_pid())}) == 0;
 	});
 }
@@ -204,7 +204,7 @@ SKIP:
 		my $run = IPC::Run::start([ $client, "$connections{$kind} dbname=postgres user=formed", 'stop', $large, 1 ],
 			'<', \$in, '>', \$out, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 		$run->pump until $out =~ /stopped/;
-		ok(wait_until(sub { $node->safe_psql('postgres',
+		ok(wait_until(sub { $node->ask(
 			q{SELECT count(*) FROM pg_stat_activity WHERE usename = 'formed' AND wait_event = 'ClientWrite'}) > 0 }),
 			"by $kind: the server waits for a client that does not read");
 		$run->finish;
@@ -329,7 +329,7 @@ for my $pool ('session', 'transaction', 'statement')
 				sub { printed($client, "$connection dbname=$_[0]", $way, $query) });
 		}
 		(undef, my $printed) = printed($client, "$connection dbname=formed", 'leave', $large, 20000);
-		ok(wait_until(sub { $node->safe_psql('postgres',
+		ok(wait_until(sub { $node->ask(
 			q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'}) == 0 }),
 			'a client that leaves: nothing is left');
 		$bouncer->kill_kill;
