@@ -39,16 +39,16 @@ sub be
 my $tables = q{
 	CREATE EXTENSION gpusort;
 	CREATE TABLE t AS SELECT i AS id, i % 7 AS k, md5(i::text) AS m, CASE WHEN i % 11 = 0 THEN NULL
-		ELSE (ARRAY['apple', 'Apple', 'co-op', 'coop', 'a b'])[1 + i % 5] || i % 1000 END AS w, 'co-op ' || i % 10 AS few
-		FROM generate_series(1, 20000) i;
-	CREATE TABLE other AS SELECT md5((i * 2)::text) AS m, i FROM generate_series(1, 5000) i;
+		ELSE (ARRAY['apple', 'Apple', 'co-op', 'coop', 'a b'])[1 + i % 5] || i % 5000 END AS w, 'co-op ' || i % 10 AS few
+		FROM generate_series(1, 10000) i;
+	CREATE TABLE other AS SELECT md5((i * 2)::text) AS m, i FROM generate_series(1, 2500) i;
 	CREATE TABLE long AS SELECT i AS id, md5(i::text) || repeat('x', CASE WHEN i % 100 = 0 THEN 1200000 ELSE 10 END) AS m
 		FROM generate_series(1, 1000) i;
 	ANALYZE t, other, long;
 	CREATE FUNCTION workers_come() RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 	BEGIN
-		-- where rows are read again there are none to come
-		FOR i IN 1 .. 500 LOOP
+		-- where rows are read again there are none to come, and one may have come and gone
+		FOR i IN 1 .. 100 LOOP
 			EXIT WHEN (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker') > 1;
 			PERFORM pg_stat_clear_snapshot(), pg_sleep(0.02);
 		END LOOP;
@@ -67,7 +67,7 @@ my %queries = (
 	descending => 'SELECT id, w FROM t ORDER BY w DESC, id',
 	few => 'SELECT id, few FROM t ORDER BY few DESC, id',
 	second => 'SELECT id, k, w FROM t ORDER BY k, w NULLS FIRST, id',
-	limit => 'SELECT id, m FROM t ORDER BY m LIMIT 15000',
+	limit => 'SELECT id, m FROM t ORDER BY m LIMIT 7500',
 	first => 'SELECT id, m FROM t ORDER BY m LIMIT 10',
 	other => 'SELECT id, m FROM t ORDER BY m COLLATE "de_DE", id',
 	window => 'SELECT m, row_number() OVER (PARTITION BY k, m ORDER BY id), sum(id) OVER (PARTITION BY k, m '
@@ -87,10 +87,19 @@ sub new_node
 	delete $ENV{LD_PRELOAD};
 	$node->wait_service;
 	$node->safe_psql('postgres', $tables);
-	$node->safe_psql('postgres', 'SELECT gpusort_stats_reset()');
-	$node->safe_psql('postgres', q{CREATE COLLATION "de_DE" (provider = libc, locale = 'de_DE.utf8')})
-		if $node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collname = 'de_DE'}) eq '0';
+	says($node, 'SELECT gpusort_stats_reset()');
+	says($node, q{CREATE COLLATION "de_DE" (provider = libc, locale = 'de_DE.utf8')})
+		if says($node, q{SELECT count(*) FROM pg_collation WHERE collname = 'de_DE'}) eq '0';
 	return $node;
+}
+
+my $databases = 0;
+
+# What SQL gives in a new session, whose library does what was said last.
+sub says
+{
+	my ($node, $sql, @parameters) = @_;
+	return $node->wire(@parameters)->ask($sql);
 }
 
 # Starts a server again, with nothing distrusted and nothing counted.
@@ -104,19 +113,30 @@ sub restart
 	return;
 }
 
+# Makes a database like the model, in which nothing is distrusted; returns its name.
+sub new_database
+{
+	my ($node) = @_;
+	my $name = 'database' . ++$databases;
+
+	says($node, "CREATE DATABASE $name TEMPLATE model", database => 'template1');
+	says($node, 'SELECT gpusort_stats_reset()');
+	return $name;
+}
+
 # Waits for the service; what was sorted while there was none does not count.
 sub count_anew
 {
 	my ($node) = @_;
 	$node->wait_service;
-	$node->safe_psql('postgres', 'SELECT gpusort_stats_reset()');
+	says($node, 'SELECT gpusort_stats_reset()');
 	return;
 }
 
 sub reasons
 {
 	my ($node) = @_;
-	return $node->safe_psql('postgres', 'SELECT fallbacks, fallback_reasons FROM gpusort_stats');
+	return $node->ask('SELECT fallbacks, fallback_reasons FROM gpusort_stats');
 }
 
 # --- the order of the tables ----------------------------------------------------------------------
@@ -128,56 +148,54 @@ for my $name (sort keys %queries)
 {
 	my $query = sprintf $digest, $queries{$name};
 
-	$right{$name} = $node->safe_psql('postgres', "SET gpusort.enable = off; $query");
-	is($node->safe_psql('postgres', $query), $right{$name}, "$name: the right answer");
-	is($node->safe_psql('postgres', "$parallel; $query"), $right{$name}, "$name: the right answer of three processes");
+	$right{$name} = says($node, "SET gpusort.enable = off; $query");
+	is(says($node, $query), $right{$name}, "$name: the right answer");
+	is(says($node, "$parallel; $query"), $right{$name}, "$name: the right answer of three processes");
 }
 is(reasons($node), '0|{}', 'no fallback');
-like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF) $queries{text}"),
-	qr/Verified: rows, 19999 pairs\n.*verify=\d/, 'EXPLAIN of one process');
-like($node->safe_psql('postgres', "SET gpusort.verify_rows = off; EXPLAIN (ANALYZE, COSTS OFF) $queries{text}"),
-	qr/Verified: 19999 pairs\n/, 'EXPLAIN without verify_rows');
-like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, FORMAT JSON) $queries{text}"),
-	qr/"Verified Pairs": 19999,.*"Verify": \d/s, 'EXPLAIN as JSON');
-my $plan = $node->safe_psql('postgres',
+like(says($node, "EXPLAIN (ANALYZE, COSTS OFF) $queries{text}"),
+	qr/Verified: rows, 9999 pairs\n.*verify=\d/, 'EXPLAIN of one process');
+like(says($node, "SET gpusort.verify_rows = off; EXPLAIN (ANALYZE, COSTS OFF) $queries{text}"),
+	qr/Verified: 9999 pairs\n/, 'EXPLAIN without verify_rows');
+like(says($node, "EXPLAIN (ANALYZE, FORMAT JSON) $queries{text}"),
+	qr/"Verified Pairs": 9999,.*"Verify": \d/s, 'EXPLAIN as JSON');
+my $plan = says($node,
 	"$parallel; SET gpusort.parallel_output = off; EXPLAIN (ANALYZE, COSTS OFF) $queries{text}");
 my $no_rows = qr/\([^)]*rows=0(\.00)?/;
 like($plan,
-	qr/Verified: rows, 19999 pairs\n.*\n +->  Gather $no_rows .*Workers Launched: 2\n.*GpuSortIngest\) $no_rows /s,
+	qr/Verified: rows, 9999 pairs\n.*\n +->  Gather $no_rows .*Workers Launched: 2\n.*GpuSortIngest\) $no_rows /s,
 	'EXPLAIN of three processes');
-like($node->safe_psql('postgres', "$parallel; EXPLAIN (ANALYZE, COSTS OFF) $queries{window}"),
-	qr/GpuSortExchange.*Verified: rows, 19999 pairs/s, 'EXPLAIN of an exchange');
-unlike($node->safe_psql('postgres', "SET gpusort.verify_collation = off; EXPLAIN (ANALYZE, COSTS OFF) $queries{text}"),
+like(says($node, "$parallel; EXPLAIN (ANALYZE, COSTS OFF) $queries{window}"),
+	qr/GpuSortExchange.*Verified: rows, 9999 pairs/s, 'EXPLAIN of an exchange');
+unlike(says($node, "SET gpusort.verify_collation = off; EXPLAIN (ANALYZE, COSTS OFF) $queries{text}"),
 	qr/pairs|verify=/, 'EXPLAIN with verify_collation off');
-unlike($node->safe_psql('postgres', q{EXPLAIN (ANALYZE, COSTS OFF) SELECT id, m FROM t ORDER BY m COLLATE "C"}),
+unlike(says($node, q{EXPLAIN (ANALYZE, COSTS OFF) SELECT id, m FROM t ORDER BY m COLLATE "C"}),
 	qr/pairs|verify=/, 'other collations are not verified');
-for my $workers (0, 1)
+# one query of each kind of plan
+my @kinds = ('join', 'limit', 'long', 'text', 'window');
+for my $case ([ 0, 'off' ], [ 1, 'on' ], [ 1, 'off' ])
 {
-	for my $leader ('on', 'off')
-	{
-		my $settings = "$parallel; SET max_parallel_workers = $workers; SET parallel_leader_participation = $leader;";
-		is(join(' ', map { $node->safe_psql('postgres', "$settings " . sprintf $digest, $queries{$_}) eq $right{$_} ? 'right'
-			: $_ } sort keys %queries),
-			join(' ', ('right') x keys %queries), "$workers workers, parallel_leader_participation $leader");
-	}
+	my ($workers, $leader) = @$case;
+	is(says($node, join '; ', $parallel, "SET max_parallel_workers = $workers",
+		"SET parallel_leader_participation = $leader", map { sprintf $digest, $queries{$_} } @kinds),
+		join("\n", @right{@kinds}), "$workers workers, parallel_leader_participation $leader");
 }
-is($node->safe_psql('postgres', "$parallel; SET parallel_leader_participation = off; " . sprintf $digest,
+is(says($node, "$parallel; SET parallel_leader_participation = off; " . sprintf $digest,
 	$queries{text}), $right{text}, 'two workers, parallel_leader_participation off');
-$node->safe_psql('postgres', q{
+says($node, q{
 	BEGIN;
 	DECLARE c SCROLL CURSOR FOR SELECT id, m FROM t ORDER BY m;
 	FETCH 10 FROM c; FETCH BACKWARD 5 FROM c; MOVE ABSOLUTE 0 IN c; FETCH 3 FROM c;
 	COMMIT});
 my $rescans = q{SELECT x, (SELECT string_agg(m, ',') FROM (SELECT m FROM t WHERE id % 1000 = 0 OR x > 0 }
 	. q{ORDER BY m OFFSET x LIMIT 3) s) FROM generate_series(1, 5) x};
-is($node->safe_psql('postgres', $rescans), $node->safe_psql('postgres', "SET gpusort.enable = off; $rescans"),
+is(says($node, $rescans), says($node, "SET gpusort.enable = off; $rescans"),
 	'rescans');
-$rescans = 'SET enable_material = off; SELECT x, m FROM generate_series(1, 3) x LEFT JOIN (SELECT m FROM t '
+$rescans = "$parallel; SET enable_material = off; SELECT x, m FROM generate_series(1, 3) x LEFT JOIN (SELECT m FROM t "
 	. 'ORDER BY m LIMIT 30000) s ON true ORDER BY x, m';
-$rescans = $parallel . "; $rescans";
-like($node->safe_psql('postgres', $rescans =~ s/SELECT x, m/EXPLAIN (ANALYZE, COSTS OFF) SELECT x, m/r),
+like(says($node, $rescans =~ s/SELECT x, m/EXPLAIN (ANALYZE, COSTS OFF) SELECT x, m/r),
 	qr/\(GpuSort\) [^\n]*loops=3\)\n.*GpuSortIngest/s, 'a sort of three processes is rescanned');
-is($node->safe_psql('postgres', $rescans), $node->safe_psql('postgres', "SET gpusort.enable = off; $rescans"),
+is(says($node, $rescans), says($node, "SET gpusort.enable = off; $rescans"),
 	'and its rows');
 is(reasons($node), '0|{}', 'no fallback by these');
 
@@ -189,22 +207,22 @@ for my $settings ('SET max_parallel_workers_per_gather = 0', $parallel)
 	{
 		my $slow = $node->session;
 		$slow->send("$settings; $query");
-		ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM gpusort_jobs WHERE phase = 'verify'}),
+		ok(wait_until(sub { $node->ask(q{SELECT count(*) > 0 FROM gpusort_jobs WHERE phase = 'verify'}) eq 't' }),
 			'rows are verified');
-		$node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $slow->backend . ')');
+		says($node, 'SELECT pg_cancel_backend(' . $slow->backend . ')');
 		like(($slow->result)[1], qr/canceling statement due to user request/, 'cancelled meanwhile');
 		$slow->close;
 	}
 }
 my $session = $node->session;
 $session->send($queries{text});
-ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM gpusort_jobs WHERE phase = 'verify'}),
+ok(wait_until(sub { $node->ask(q{SELECT count(*) > 0 FROM gpusort_jobs WHERE phase = 'verify'}) eq 't' }),
 	'gpusort_jobs has the phase');
-$node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . ')');
+says($node, 'SELECT pg_cancel_backend(' . $session->backend . ')');
 like(($session->result)[1], qr/canceling statement due to user request/, 'cancelled');
-ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gpusort_jobs'), 'no sort is left');
+ok(wait_until(sub { $node->ask('SELECT count(*) FROM gpusort_jobs') == 0 }), 'no sort is left');
 be('');
-is($node->safe_psql('postgres', "$parallel; " . sprintf $digest, $queries{text}), $right{text}, 'the next sort');
+is(says($node, "$parallel; " . sprintf $digest, $queries{text}), $right{text}, 'the next sort');
 
 # The service is lost while rows are verified: the input is read again.
 for my $name ('text', 'window')
@@ -214,7 +232,7 @@ for my $name ('text', 'window')
 		be('slow');
 		my $slow = $node->session;
 		$slow->send("$settings; SET gpusort.log_decisions = off; " . sprintf $digest, $queries{$name});
-		ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM gpusort_jobs WHERE phase = 'verify'}),
+		ok(wait_until(sub { $node->ask(q{SELECT count(*) > 0 FROM gpusort_jobs WHERE phase = 'verify'}) eq 't' }),
 			"$name: rows are verified");
 		kill 'KILL', $node->services;
 		be('');
@@ -232,14 +250,14 @@ for my $name ('text', 'window')
 	my $late = sprintf $digest, $queries{$name};
 	my $early = $late =~ s/FROM t /FROM t WHERE id > 1 OR workers_come() /r;
 
-	is($node->safe_psql('postgres', "SELECT gpusort_stats_reset(); $parallel; $early"), "\n$right{$name}",
+	is(says($node, "SELECT gpusort_stats_reset(); $parallel; $early"), "\n$right{$name}",
 		"$name: the right answer where workers have another locale");
 	like(reasons($node), qr/^1\|\{"collation": 1\}$/, "$name: the fallback");
-	is($node->safe_psql('postgres', "$parallel; $late"), $right{$name}, "$name: the right answer where they may come late")
-		for 1 .. 10;
+	is(says($node, "$parallel; $late"), $right{$name}, "$name: the right answer where they may come late")
+		for 1 .. 3;
 }
 be('');
-is($node->safe_psql('postgres', "SELECT gpusort_stats_reset(); " . sprintf $digest, $queries{text}), "\n$right{text}",
+is(says($node, "SELECT gpusort_stats_reset(); " . sprintf $digest, $queries{text}), "\n$right{text}",
 	'the next sort, after that');
 is(reasons($node), '0|{}', 'and the collation is not distrusted');
 $node->stop;
@@ -251,14 +269,12 @@ SKIP: {
 	skip 'the memory that the host engine sorts in', 7 if $engine ne 'host';
 	$node = new_node('memory', 'gpusort.host_memory = 16MB', 'gpusort.spill = off');
 	# the estimate must not tell that it will not fit
-	$node->safe_psql('postgres', q{CREATE TABLE grown (LIKE t) WITH (autovacuum_enabled = off); }
-		. q{INSERT INTO grown SELECT * FROM t; ANALYZE grown; INSERT INTO grown SELECT t.* FROM t, generate_series(1, 9)});
-	my $many = sprintf $digest, 'SELECT id, m FROM grown ORDER BY m, id';
-	my $answer = $node->safe_psql('postgres', "SET gpusort.enable = off; $many");
+	my $many = sprintf $digest, 'SELECT id, m, repeat(m, 80) FROM t ORDER BY m, id';
+	my $answer = says($node, "SET gpusort.enable = off; $many");
 	for my $settings ('', "$parallel;", "$parallel; SET parallel_leader_participation = off;")
 	{
-		is($node->safe_psql('postgres', "$settings $many"), $answer, "the right answer with little memory, $settings");
-		is($node->safe_psql('postgres', "$settings " . sprintf $digest, $queries{text}), $right{text},
+		is(says($node, "$settings $many"), $answer, "the right answer with little memory, $settings");
+		is(says($node, "$settings " . sprintf $digest, $queries{text}), $right{text},
 			"and of what fits, $settings");
 	}
 	like(reasons($node), qr/^3\|\{"memory limit": 3\}$/, 'PostgreSQL has sorted three times');
@@ -276,15 +292,16 @@ my @cases = (
 	[ 'merge join', "$parallel; SET enable_material = off", 'join' ], [ 'parallel, long rows', $parallel, 'long' ]);
 be('strings');
 $node = new_node('turned');
+says($node, 'CREATE DATABASE model TEMPLATE postgres', database => 'template1');
 
 # The heap of the first rows goes by strcoll, and by what its tables say where strcoll says the same.
 for my $settings ('SET max_parallel_workers_per_gather = 0', $parallel)
 {
 	my $query = sprintf $digest, $queries{first};
-	my $native = $node->safe_psql('postgres', "SET gpusort.enable = off; $query");
+	my $native = says($node, "SET gpusort.enable = off; $query");
 
 	isnt($native, $right{first}, 'the first rows: the library has another order');
-	is($node->safe_psql('postgres', "$settings; $query"), $native, "the first rows: PostgreSQL's answer, $settings");
+	is(says($node, "$settings; $query"), $native, "the first rows: PostgreSQL's answer, $settings");
 	is(reasons($node), '0|{}', 'the first rows: no fallback');
 }
 for my $case (@cases)
@@ -292,38 +309,38 @@ for my $case (@cases)
 	my ($name, $settings, $which) = @$case;
 	my $query = sprintf $digest, $queries{$which};
 
-	restart($node);
-	my $native = $node->safe_psql('postgres', "SET gpusort.enable = off; $query");
+	my @new = (database => new_database($node));
+	my $native = says($node, "SET gpusort.enable = off; $query", @new);
 	isnt($native, $right{$which}, "$name: the library has another order") unless $which eq 'join';
-	$plan = $node->safe_psql('postgres', "$settings; EXPLAIN (COSTS OFF) $query");
+	$plan = says($node, "$settings; EXPLAIN (COSTS OFF) $query", @new);
 	like($plan, qr/GpuSort/, "$name: planned for gpusort");
-	my ($first, $second) = split /\n/, $node->safe_psql('postgres', "$settings; $query; $query");
+	my ($first, $second) = split /\n/, says($node, "$settings; $query; $query", @new);
 	is($first, $native, "$name: PostgreSQL's answer");
 	is($second, $native, "$name: and once more");
 	my $fallbacks = reasons($node);
 	# below the join each process may sort for itself
 	like($fallbacks, $which eq 'join' ? qr/^(\d)\|\{"collation": \g1\}$/ : qr/^1\|\{"collation": 1\}$/,
 		"$name: one fallback");
-	unlike($node->safe_psql('postgres', "$settings; EXPLAIN (COSTS OFF) $query"), qr/GpuSort/,
+	unlike(says($node, "$settings; EXPLAIN (COSTS OFF) $query", @new), qr/GpuSort/,
 		"$name: the collation is left alone");
-	is($node->safe_psql('postgres', "$settings; $query"), $native, "$name: in a new session");
+	is(says($node, "$settings; $query", @new), $native, "$name: in a new session");
 	is(reasons($node), $fallbacks, "$name: no fallback more");
 }
 
 # Ranks of few values are made by comparing, so their order is the library's.
-restart($node);
+my @new = (database => new_database($node));
 my $few = sprintf $digest, $queries{few};
-my $native_few = $node->safe_psql('postgres', "SET gpusort.enable = off; $few");
+my $native_few = says($node, "SET gpusort.enable = off; $few", @new);
 isnt($native_few, $right{few}, 'few values: the library has another order');
-is($node->safe_psql('postgres', "$_; $few"), $native_few, "few values: PostgreSQL's answer") for '', $parallel;
+is(says($node, "$_; $few", @new), $native_few, "few values: PostgreSQL's answer") for '', $parallel;
 is(reasons($node), '0|{}', 'few values: by gpusort');
 
-restart($node);
-$node->safe_psql('postgres', $queries{text});
-like($node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $queries{other}"), qr/GpuSort/, 'other collations are used');
-like($node->safe_psql('postgres', 'EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k'), qr/GpuSort/,
+@new = (database => new_database($node));
+says($node, $queries{text}, @new);
+like(says($node, "EXPLAIN (COSTS OFF) $queries{other}", @new), qr/GpuSort/, 'other collations are used');
+like(says($node, 'EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k', @new), qr/GpuSort/,
 	'other types are used');
-is($node->safe_psql('postgres', q{SELECT severity, found FROM gpusort_check() WHERE subject = 'collations'}),
+is(says($node, q{SELECT severity, found FROM gpusort_check() WHERE subject = 'collations'}, @new),
 	'warning|not used by gpusort: "default"', 'gpusort_check() tells');
 like(PostgreSQL::Test::Utils::slurp_file($node->logfile),
 	qr/gpusort leaves sorts under collation "default" to PostgreSQL until the server restarts/, 'the log says so');
@@ -335,7 +352,7 @@ like(PostgreSQL::Test::Utils::slurp_file($node->logfile),
 restart($node);
 $session = $node->session;
 $session->run("SET plan_cache_mode = force_generic_plan; PREPARE p AS $queries{text}; PREPARE w AS $queries{window}");
-my $native = $node->safe_psql('postgres', "SET gpusort.enable = off; $queries{text}");
+my $native = says($node, "SET gpusort.enable = off; $queries{text}");
 is($session->run('EXECUTE p'), $native, 'a prepared statement');
 like($session->run('EXPLAIN (ANALYZE, COSTS OFF) EXECUTE p'),
 	qr/Fallback Reason: collation: a check found that the collation of sort key 1/,
@@ -345,8 +362,8 @@ is($session->run("BEGIN; DECLARE c CURSOR FOR $queries{text}; FETCH 5 FROM c"),
 $session->run('COMMIT');
 
 # Without verification the keys' order is what comes.
-restart($node);
-is($node->safe_psql('postgres', "SET gpusort.verify_collation = off; " . sprintf $digest, $queries{text}), $right{text},
+is(says($node, 'SET gpusort.verify_collation = off; ' . (sprintf $digest, $queries{text}), database => new_database($node)),
+	$right{text},
 	'verify_collation off');
 is(reasons($node), '0|{}', 'and no fallback');
 $node->stop;
