@@ -5,14 +5,13 @@ use strict;
 use warnings;
 
 use GpuSortNode;
-use GpuSortWire;
 use POSIX qw(mkfifo);
 use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(sleep);
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16',
+$node->init(conf => [ 'max_parallel_workers_per_gather = 2', 'max_parallel_workers = 12', 'max_worker_processes = 16',
 	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'gpusort.force = on',
 	'gpusort.setup_cost = 0', 'gpusort.row_cost = 0', 'enable_hashagg = off' ]);
 $node->start;
@@ -45,7 +44,7 @@ $node->safe_psql('postgres', qq{
 			FROM generate_series(1, CASE WHEN i % 50 = 0 THEN 20000 ELSE 3 END) j) AS v
 		FROM generate_series(1, 1000) i;
 	CREATE TABLE large AS SELECT i AS id, i * 7919 % 8009 AS g, 'row ' || i || repeat('x', 100) AS v
-		FROM generate_series(1, 200000) i;
+		FROM generate_series(1, 100000) i;
 	CREATE TABLE empty (LIKE large);
 	ANALYZE;
 	CREATE TYPE unsafe;
@@ -58,27 +57,25 @@ $node->safe_psql('postgres', qq{
 		FROM generate_series(1, 6000) i;
 	ANALYZE marked;
 });
-my $path = $node->host . '/.s.PGSQL.' . $node->port;
 my ($service) = $node->services;
 my @wires;
 
 sub wire
 {
-	my $wire = GpuSortWire->new($path, @_);
+	my $wire = $node->wire(@_);
 	push @wires, $wire;
 	return $wire;
 }
 
 sub workers
 {
-	return split /\n/, $node->safe_psql('postgres',
-		q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+	return split /\n/, $node->ask(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
 }
 
 sub nothing_left
 {
 	return wait_until(sub {
-		!workers() && $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 0
+		!workers() && $node->ask('SELECT count(*) FROM gpusort_jobs') == 0
 			&& !(() = glob $node->data_dir . '/base/pgsql_tmp/*');
 	});
 }
@@ -88,7 +85,7 @@ sub waits_for_client
 {
 	my ($wire) = @_;
 	my $query = q{SELECT wait_event = 'ClientWrite' FROM pg_stat_activity WHERE pid = } . $wire->backend;
-	return wait_until(sub { $node->safe_psql('postgres', $query) eq 't' });
+	return wait_until(sub { $node->ask($query) eq 't' });
 }
 
 # the session's backend has ended
@@ -96,25 +93,30 @@ sub is_gone
 {
 	my ($wire) = @_;
 	my $query = 'SELECT count(*) FROM pg_stat_activity WHERE pid = ' . $wire->backend;
-	return wait_until(sub { $node->safe_psql('postgres', $query) == 0 });
+	return wait_until(sub { $node->ask($query) == 0 });
 }
 
 # how many rows workers have formed
 sub formed
 {
-	return $node->safe_psql('postgres', 'SELECT formed_rows FROM gpusort_stats');
+	return $node->ask('SELECT formed_rows FROM gpusort_stats');
 }
 
-# An answer with gpusort and without are the same to the byte; returns it.
+# An answer with gpusort, and PostgreSQL's of one process, are the same to the byte; returns the first, with how many
+# rows workers have formed and with the second, which may be given where it has been asked for before.
 sub same
 {
-	my ($wire, $what, $ask) = @_;
-	$wire->simple('SET gpusort.enable = off');
-	my $native = $ask->();
-	$wire->simple('SET gpusort.enable = on');
+	my ($wire, $what, $ask, $native) = @_;
+	if (!defined $native)
+	{
+		$wire->simple('SET gpusort.enable = off; SET max_parallel_workers_per_gather = 0');
+		$native = $ask->();
+		$wire->simple('SET gpusort.enable = on; RESET max_parallel_workers_per_gather');
+	}
 	my $before = formed();
 	my $ours = $ask->();
 	$ours->{formed} = formed() - $before;
+	$ours->{native} = $native;
 	ok($ours->{bytes} eq $native->{bytes}, "$what: the same bytes")
 		or diag "rows $ours->{rows} $native->{rows}, " . ($ours->{error} // '') . ', ' . ($native->{error} // '');
 	return $ours;
@@ -156,38 +158,42 @@ for my $set (q{DateStyle = 'German'}, q{DateStyle = 'SQL, DMY'}, q{IntervalStyle
 	cmp_ok(same($wire, $set, sub { $wire->simple($all) })->{formed}, '>', 0, 'formed');
 	$wire->simple('RESET ' . $set =~ s/ =.*//r);
 }
+my $large = by_ranges('*', 'large');
+my $native;
 for my $participation ('on', 'off')
 {
 	for my $workers (0, 1, 3)
 	{
 		$wire->simple("SET max_parallel_workers = $workers; SET parallel_leader_participation = $participation");
-		$answer = same($wire, "$workers workers, leader $participation",
-			sub { $wire->simple(by_ranges('*', 'large')) });
+		$wire->simple('SET max_parallel_workers_per_gather = 3') if defined $native;
+		$answer = same($wire, "$workers workers, leader $participation", sub { $wire->simple($large) }, $native);
 		is($answer->{formed} > 0, $workers > 0, 'formed if there are workers');
+		$native = $answer->{native};
 	}
 }
 $wire->simple('RESET max_parallel_workers; RESET parallel_leader_participation');
-$wire->simple(q{SET work_mem = '64kB'});
-same($wire, 'little memory', sub { $wire->simple(by_ranges('*', 'large')) });
+$wire->simple(q{RESET max_parallel_workers_per_gather; SET work_mem = '64kB'});
+same($wire, 'little memory', sub { $wire->simple($large) }, $native);
 $wire->simple(q{RESET work_mem});
+my $right = $native->{bytes};
 
 # --- encodings ------------------------------------------------------------------------------------
 
+my $both = by_ranges("$columns, $columns", 't');
+my @formats = map { ($_) x (() = $columns =~ /\w+/g) } 0, 1;
 for my $encoding ('UTF8', 'LATIN1', 'WIN1252', 'SQL_ASCII', 'WIN1254')
 {
 	my $other = wire(client_encoding => $encoding);
-	for my $formats ([], [1])
-	{
-		$answer = same($other, "$encoding, formats @$formats", sub { $other->extended($binary, formats => $formats) });
-		is($answer->{error}, undef, 'no error');
-		cmp_ok($answer->{formed}, '>', 0, 'formed');
-	}
-	$answer = same($other, "$encoding, set later", sub {
+	# each column as text and as binary
+	$answer = same($other, $encoding, sub { $other->extended($both, formats => [ @formats, 0 ]) });
+	is($answer->{error}, undef, 'no error');
+	cmp_ok($answer->{formed}, '>', 0, 'formed');
+	same($other, "$encoding, set later", sub {
 		$other->simple(q{SET client_encoding = 'LATIN1'});
 		my $later = $other->simple($all);
 		$other->simple("SET client_encoding = '$encoding'");
 		return $later;
-	});
+	}) if $encoding eq 'UTF8' || $encoding eq 'WIN1252';
 	$other->close;
 }
 my $latin = wire(client_encoding => 'LATIN1');
@@ -206,7 +212,8 @@ my @options = ('', '(FORMAT csv)', '(FORMAT csv, HEADER)', '(HEADER true)', '(FO
 	q{(DELIMITER '|', NULL 'nil')}, q{(FORMAT csv, FORCE_QUOTE *)},
 	q{(FORMAT csv, FORCE_QUOTE (v, n), NULL 'x', QUOTE '''', ESCAPE '\', DELIMITER ';')},
 	q{(ENCODING 'LATIN1')}, q{(FORMAT binary, ENCODING 'LATIN1')}, q{(FORMAT csv, ENCODING 'WIN1252', HEADER on)},
-	q{(NULL '')}, 'CSV HEADER', 'WITH BINARY', q{WITH DELIMITER AS '#'});
+	q{(NULL '')}, q{CSV HEADER DELIMITER AS '#'});
+my @framed = ('', '(FORMAT csv, HEADER)', '(HEADER true)', '(FORMAT binary)');
 for my $option (@options)
 {
 	my $columns = $option =~ /binary/i ? $columns : '*';
@@ -215,15 +222,17 @@ for my $option (@options)
 	cmp_ok($answer->{rows}, '>=', 6000, 'all rows');
 	cmp_ok($answer->{formed}, '>', 0, 'formed');
 	like($answer->{bytes}, qr/COPY 6000\0/, 'COPY counts them');
+	# what comes before rows and after them
+	next if !grep { $_ eq $option } @framed;
 	same($wire, "COPY $option of no rows",
-		sub { $wire->simple('COPY (' . by_ranges('*', 'empty') . ') TO STDOUT ' . $option =~ s/v, n/v/r) });
+		sub { $wire->simple('COPY (' . by_ranges('*', 'empty') . ") TO STDOUT $option") });
 	same($wire, "COPY $option of few rows", sub { $wire->simple('COPY (' . by_ranges('id, v, g AS n', 't WHERE id < 3')
 		. ") TO STDOUT $option") });
 }
 for my $encoding ('LATIN1', 'SQL_ASCII')
 {
 	my $other = wire(client_encoding => $encoding);
-	for my $option ('', '(FORMAT csv)', '(FORMAT binary)', q{(ENCODING 'UTF8')}, q{(FORMAT binary, ENCODING 'UTF8')})
+	for my $option ('', '(FORMAT binary)', q{(FORMAT csv, ENCODING 'UTF8')})
 	{
 		$answer = same($other, "COPY $option for $encoding",
 			sub { $other->simple('COPY (' . by_ranges($columns, 't') . ") TO STDOUT $option") });
@@ -234,11 +243,12 @@ for my $encoding ('LATIN1', 'SQL_ASCII')
 same($wire, 'COPY by the extended protocol', sub { $wire->extended("COPY ($all) TO STDOUT") });
 same($wire, 'COPY of long rows', sub { $wire->simple('COPY (' . by_ranges('*', 'long') . ") TO STDOUT $_") })
 	for '', '(FORMAT binary)';
+my %native;
 for my $leader ('on', 'off')
 {
 	$wire->simple("SET parallel_leader_participation = $leader");
-	same($wire, "COPY $_, leader $leader", sub { $wire->simple('COPY (' . by_ranges('*', 'large') . ") TO STDOUT $_") })
-		for '', '(FORMAT binary)';
+	$native{$_} = same($wire, "COPY $_, leader $leader", sub { $wire->simple("COPY ($large) TO STDOUT $_") },
+		$native{$_})->{native} for '', '(FORMAT binary)';
 }
 $wire->simple('RESET parallel_leader_participation');
 same($wire, 'no such column', sub { $wire->simple("COPY ($all) TO STDOUT (FORMAT csv, FORCE_QUOTE (none))") });
@@ -263,20 +273,20 @@ ok(nothing_left(), 'nothing is left');
 # The answer and what is in the file are the same with gpusort and without.
 sub same_file
 {
-	my ($wire, $what, $statement) = @_;
+	my ($wire, $what, $statement, $native) = @_;
 	return same($wire, $what, sub {
 		unlink $file;
 		my $answer = $wire->simple($statement);
 		$answer->{file} = -e $file ? slurp_file($file) : '';
 		$answer->{bytes} .= $answer->{file};
 		return $answer;
-	});
+	}, $native);
 }
 
 my %targets = (file => "'$file'", program => "PROGRAM 'cat >$file'");
 for my $target (sort keys %targets)
 {
-	for my $option (@options)
+	for my $option ($target eq 'file' ? (@framed, q{(FORMAT csv, ENCODING 'WIN1252', HEADER on)}) : @framed[ 1, 3 ])
 	{
 		my $columns = $option =~ /binary/i ? $columns : '*';
 
@@ -286,7 +296,7 @@ for my $target (sort keys %targets)
 		cmp_ok(length $answer->{file}, '>', 1_000_000, 'all is there');
 		like($answer->{bytes}, qr/COPY 6000\0/, 'COPY counts the rows');
 		same_file($wire, "COPY of no rows to a $target $option",
-			'COPY (' . by_ranges('*', 'empty') . ") TO $targets{$target} " . $option =~ s/v, n/v/r);
+			'COPY (' . by_ranges('*', 'empty') . ") TO $targets{$target} $option");
 		same_file($wire, "COPY of few rows to a $target $option",
 			'COPY (' . by_ranges('id, v, g AS n', 't WHERE id < 3') . ") TO $targets{$target} $option");
 	}
@@ -294,7 +304,7 @@ for my $target (sort keys %targets)
 for my $encoding ('LATIN1', 'SQL_ASCII')
 {
 	my $other = wire(client_encoding => $encoding);
-	for my $option ('', '(FORMAT csv, HEADER)', '(FORMAT binary)', q{(ENCODING 'UTF8')})
+	for my $option ('', '(FORMAT binary)', q{(FORMAT csv, ENCODING 'UTF8')})
 	{
 		$answer = same_file($other, "COPY to a file $option for $encoding",
 			'COPY (' . by_ranges($columns, 't') . ") TO '$file' $option");
@@ -302,17 +312,18 @@ for my $encoding ('LATIN1', 'SQL_ASCII')
 	}
 	$other->close;
 }
+%native = ();
 for my $leader ('on', 'off')
 {
 	for my $workers (0, 1, 3)
 	{
 		$wire->simple("SET max_parallel_workers = $workers; SET parallel_leader_participation = $leader");
-		for my $option ('', '(FORMAT binary)')
+		# each way with both formats
+		my ($option, $other) = $leader eq 'on' ? ('', '(FORMAT binary)') : ('(FORMAT binary)', '');
+		for my $copy ("COPY ($large) TO '$file' $option",
+			"COPY (SELECT * FROM large ORDER BY g, id) TO PROGRAM 'cat >$file' $other")
 		{
-			same_file($wire, "COPY to a file $option, $workers workers, leader $leader",
-				'COPY (' . by_ranges('*', 'large') . ") TO '$file' $option");
-			same_file($wire, "COPY of a sort to a program $option, $workers workers, leader $leader",
-				"COPY (SELECT * FROM large ORDER BY g, id) TO PROGRAM 'cat >$file' $option");
+			$native{$copy} = same_file($wire, "$copy, $workers workers, leader $leader", $copy, $native{$copy})->{native};
 		}
 	}
 }
@@ -327,7 +338,7 @@ $wire->simple(q{CREATE ROLE nobody; GRANT SELECT ON t TO nobody; SET ROLE nobody
 same($wire, 'COPY without the right to', sub { $wire->simple("COPY ($all) TO $_") }) for values %targets;
 $wire->simple('RESET ROLE');
 
-if ($node->safe_psql('postgres', 'SHOW server_version_num') >= 190000)
+if ($node->ask('SHOW server_version_num') >= 190000)
 {
 	my $known = join ', ', grep { !/^(?:c|ca|e)$/ } split /, /, $columns;
 	for my $target ('STDOUT', sort values %targets)
@@ -362,14 +373,13 @@ cmp_ok($answer->{formed}, '>', 0, 'formed');
 unlink $other_name;
 
 # what cannot be written is PostgreSQL's error, of few rows and of many
-my $large_copy = 'COPY (' . by_ranges('*', 'large') . ') TO';
-for my $rows ($large_copy, map { 'COPY (' . by_ranges(@$_) . ') TO' } [ '*', 't' ], [ 'id', 't WHERE id < 3' ])
+my $large_copy = "COPY ($large) TO";
+for my $rows ($large_copy, 'COPY (' . by_ranges('id', 't WHERE id < 3') . ') TO')
 {
 	for my $option ('', '(FORMAT binary)')
 	{
-		next if $option && $rows =~ /[*].* t /;
-		for my $target (q{'/dev/full'}, q{PROGRAM 'head -c 100000 >/dev/null'}, q{PROGRAM 'exit 3'},
-			q{PROGRAM 'head -c 300000 >/dev/null; kill -9 $$'}, q{PROGRAM 'cat >/dev/null; exit 4'})
+		for my $target ($option ? q{'/dev/full'} : (q{'/dev/full'}, q{PROGRAM 'head -c 100000 >/dev/null'}, q{PROGRAM 'exit 3'},
+			q{PROGRAM 'head -c 300000 >/dev/null; kill -9 $$'}, q{PROGRAM 'cat >/dev/null; exit 4'}))
 		{
 			same($wire, "$target $option", sub { $wire->simple("$rows $target $option") });
 		}
@@ -419,7 +429,7 @@ begins('a timeout', "$large_copy PROGRAM 'trap \"\" INT; sleep 1; cat >$file'", 
 $wire->simple('RESET statement_timeout; SET gpusort.enable = on');
 # the program waits in the middle to be let go
 mkfifo($other_name, 0600) or die "$other_name: $!";
-for my $part (0 .. 5)
+for my $part (0, 1, 5)
 {
 	unlink $file;
 	$wire->send_simple("$large_copy PROGRAM '"
@@ -437,7 +447,7 @@ my @shown = map {
 	$wire->simple("SET gpusort.enable = $_");
 	$wire->send_simple("COPY ($all) TO PROGRAM 'cat >/dev/null; cat $other_name'");
 	wait_until(sub {
-		$shown = $node->safe_psql('postgres',
+		$shown = $node->ask(
 			'SELECT command, type, bytes_processed, bytes_total, tuples_processed FROM pg_stat_progress_copy');
 		$shown =~ /\|6000$/;
 	});
@@ -453,28 +463,26 @@ unlink $file;
 
 # --- rows that are too long to be formed ----------------------------------------------------------
 
-# by workers: a few, and all
-my $longest = 'SELECT id, CASE WHEN id % 500 = 0 THEN repeat(v, 30) ELSE v END AS v, sum(id) OVER (PARTITION BY g '
-	. 'ORDER BY id) FROM long WHERE %s ORDER BY g, id';
-for my $which ('id > 0', 'id % 500 = 0')
+# by workers: a few, and all; each way to send them, and to a file
+my $longest = 'SELECT id, CASE WHEN id % 500 = 0 THEN repeat(v, 30) ELSE left(v, 1000) END AS v, sum(id) OVER (PARTITION '
+	. 'BY g ORDER BY id) FROM long WHERE id > 0 ORDER BY g, id';
+my $all_long = $longest =~ s/id > 0/id % 500 = 0/r;
+for my $case ([ 'on', $longest ], [ 'on', "COPY ($longest) TO STDOUT (FORMAT binary)" ],
+	[ 'on', "COPY ($all_long) TO STDOUT" ], [ 'off', $all_long ], [ 'off', "COPY ($all_long) TO '$file' (FORMAT binary)" ])
 {
-	my $query = sprintf $longest, $which;
-	for my $leader ('on', 'off')
-	{
-		$wire->simple("SET parallel_leader_participation = $leader");
-		same($wire, "$_, $which, leader $leader", sub { $wire->simple($_) })
-			for $query, "COPY ($query) TO STDOUT", "COPY ($query) TO STDOUT (FORMAT binary)";
-		same_file($wire, "$_, $which, leader $leader", $_)
-			for "COPY ($query) TO '$file'", "COPY ($query) TO '$file' (FORMAT binary)";
-	}
-	$wire->simple('RESET parallel_leader_participation');
+	my ($leader, $statement) = @$case;
+
+	$wire->simple("SET parallel_leader_participation = $leader");
+	same_file($wire, "$statement, leader $leader", $statement);
 }
+$wire->simple('RESET parallel_leader_participation');
 
 # --- nothing above the sort -----------------------------------------------------------------------
 
 my $plain = 'SELECT * FROM large ORDER BY g, id';
 my $made = "CREATE TABLE again AS $plain; "
 	. "SELECT md5(string_agg(a::text, '' ORDER BY ctid)) FROM again a; DROP TABLE again";
+my $native_plain;
 like($wire->simple("EXPLAIN $plain")->{bytes}, qr/GpuSortExchange.*GpuSortOutput.*GpuSort\)/s,
 	'the plan of a sort alone');
 for my $statement ($plain, 'SELECT id, v FROM large ORDER BY v COLLATE "C" DESC', 'SELECT v FROM large ORDER BY g, id',
@@ -482,12 +490,20 @@ for my $statement ($plain, 'SELECT id, v FROM large ORDER BY v COLLATE "C" DESC'
 	"COPY ($plain) TO STDOUT (FORMAT binary)", 'SELECT DISTINCT g, id FROM large ORDER BY g, id',
 	'SELECT a.id, b.v FROM large a JOIN large b USING (id) ORDER BY a.g, a.id', $made)
 {
-	$answer = same($wire, $statement, sub { $wire->simple($statement) });
+	my ($tries, $given) = (0);
+
+	# where workers come late the leader may have done all
+	do
+	{
+		$answer = same($wire, $statement, sub { $wire->simple($statement) }, $given);
+		$given = $answer->{native};
+	} until $answer->{formed} > 0 || ++$tries == 20;
 	cmp_ok($answer->{formed}, '>', 0, 'formed');
+	$native_plain //= $given;
 }
 $wire->simple("PREPARE q AS $plain");
 for my $statement (
-	"$plain LIMIT 1000", "$plain OFFSET 199000", "BEGIN; DECLARE c CURSOR FOR $plain; FETCH 1000 FROM c; COMMIT",
+	"$plain LIMIT 1000", "$plain OFFSET 99000", "BEGIN; DECLARE c CURSOR FOR $plain; FETCH 1000 FROM c; COMMIT",
 	'EXECUTE q', "BEGIN; DECLARE c SCROLL CURSOR FOR $plain; FETCH 1000 FROM c; FETCH BACKWARD 500 FROM c; COMMIT",
 	"INSERT INTO empty $plain RETURNING id",
 	q{SELECT md5(string_agg(a::text, '')) FROM (} . $plain . ' OFFSET 0) a',
@@ -499,11 +515,11 @@ for my $statement (
 	is(same($wire, $statement, sub { $wire->simple($statement) })->{formed}, 0, 'as rows');
 }
 like($wire->simple("EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) $plain")->{bytes},
-	qr/GpuSortExchange\) \(actual rows=200000(?:\.00)? loops=1\)/, 'EXPLAIN counts rows');
+	qr/GpuSortExchange\) \(actual rows=100000(?:\.00)? loops=1\)/, 'EXPLAIN counts rows');
 for my $workers (0, 1)
 {
 	$wire->simple("SET max_parallel_workers = $workers");
-	same($wire, "$workers workers", sub { $wire->simple($plain) });
+	same($wire, "$workers workers", sub { $wire->simple($plain) }, $native_plain);
 	same($wire, "$workers workers, a table", sub { $wire->simple($made) });
 }
 $wire->simple('RESET max_parallel_workers');
@@ -522,7 +538,7 @@ for my $columns ('id::unsafe AS u', 'ARRAY[id::unsafe] AS u', 'ROW(id, ARRAY[id:
 	is($answer->{rows}, 6000, 'all rows');
 	is($answer->{formed}, 0, 'as rows');
 }
-for my $rows (1, 100, 100000)
+for my $rows (1, 100000)
 {
 	$answer = same($wire, "$rows rows at once", sub { $wire->extended($all, rows => $rows) });
 	is($answer->{formed}, 0, 'as rows');
@@ -565,7 +581,7 @@ like($wire->simple("EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) $all")
 	qr/GpuSortExchange\) \(actual rows=6000(?:\.00)? loops=1\)/, 'EXPLAIN counts rows');
 like($wire->simple($all)->{bytes}, qr/SELECT 6000\0/, 'so does the command tag');
 
-if ($node->safe_psql('postgres', 'SHOW server_version_num') >= 170000)
+if ($node->ask('SHOW server_version_num') >= 170000)
 {
 	my @sizes = map {
 		$wire->simple("SET gpusort.enable = $_");
@@ -598,9 +614,8 @@ for my $row (1, 3000, 5999)
 }
 ok(nothing_left(), 'nothing is left');
 
-my $large = by_ranges('*', 'large');
 $wire->simple('SET gpusort.enable = on');
-for my $part (0 .. 9)
+for my $part (0, 1, 3, 5, 9)
 {
 	# after so many bytes of the answer, and its first
 	$wire->send_simple($large);
@@ -627,23 +642,21 @@ for my $enable ('off', 'on')
 $wire->simple('RESET statement_timeout');
 $wire->send_simple($large);
 ok(waits_for_client($wire), 'the server waits');
-is($wire->answer->{rows}, 200000, 'a client that does not read gets all of its rows later');
+is($wire->answer->{rows}, 100000, 'a client that does not read gets all of its rows later');
 ok(nothing_left(), 'nothing is left');
 
 # a client that does not read: workers end when what they have made fits between them and the leader
 my $fitting = by_ranges('*', 'large WHERE id <= 6000');
 $wire->simple('SET gpusort.enable = off');
-my $right = $wire->simple($fitting)->{bytes};
+my $right_fitting = $wire->simple($fitting)->{bytes};
 $wire->simple('SET gpusort.enable = on');
 $wire->send_simple($fitting);
 ok(waits_for_client($wire), 'the server waits for a client that does not read');
 ok(wait_until(sub { !workers() }), 'and holds no worker');
-ok($wire->answer->{bytes} eq $right, 'who gets the right rows later');
+ok($wire->answer->{bytes} eq $right_fitting, 'who gets the right rows later');
 
 # and when it does not fit, since they put it into files; the leader's, of ranges that it forms ahead, are others
 my $worker_files = $node->data_dir . '/base/pgsql_tmp/*.fileset';
-$wire->simple(q{SET gpusort.enable = off});
-$right = $wire->simple($large)->{bytes};
 for my $work_mem ('64kB', '4MB')
 {
 	$wire->simple("SET gpusort.enable = on; SET work_mem = '$work_mem'");
@@ -656,12 +669,12 @@ for my $work_mem ('64kB', '4MB')
 }
 my $long_rows = by_ranges('*', 'long');
 $wire->simple(q{SET gpusort.enable = off});
-$right = $wire->simple($long_rows)->{bytes};
+my $right_long = $wire->simple($long_rows)->{bytes};
 $wire->simple(q{SET gpusort.enable = on; SET work_mem = '64kB'});
 $wire->send_simple($long_rows);
 ok(waits_for_client($wire), 'long rows: the server waits');
 ok(wait_until(sub { !workers() }), 'and holds no worker');
-ok($wire->answer->{bytes} eq $right, 'the client gets the right rows later');
+ok($wire->answer->{bytes} eq $right_long, 'the client gets the right rows later');
 for my $end ('cancelled', 'terminated', 'gone')
 {
 	my $other = wire();
@@ -670,19 +683,18 @@ for my $end ('cancelled', 'terminated', 'gone')
 	$other->send_simple($large);
 	ok(waits_for_client($other) && wait_until(sub { !workers() }), "the rows of a statement that is $end are in files");
 	$other->cancel if $end eq 'cancelled';
-	$node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . $other->backend . ')') if $end eq 'terminated';
+	$node->ask('SELECT pg_terminate_backend(' . $other->backend . ')') if $end eq 'terminated';
 	like($other->answer->{error} // 'none', qr/^57014/, 'it is cancelled') if $end eq 'cancelled';
 	$other->close;
 	ok(is_gone($other), 'the session ends');
 	ok(nothing_left(), 'nothing is left');
 }
-$wire->simple(q{SET gpusort.enable = off; RESET work_mem});
-$right = $wire->simple($large)->{bytes};
-$wire->simple(q{SET gpusort.enable = on; SET work_mem = '64kB'; SET temp_file_limit = '1MB'});
+$wire->simple(q{SET temp_file_limit = '1MB'});
 $wire->send_simple($large);
 ok(waits_for_client($wire), 'where files are limited the server waits');
-sleep 3;
-ok(!(() = glob $worker_files), 'and its workers');
+ok(wait_until(sub { $node->ask(q{SELECT count(*) > 0 AND bool_and(wait_event_type = 'Extension')
+	FROM pg_stat_activity WHERE backend_type = 'parallel worker'}) eq 't' }), 'and its workers');
+ok(!(() = glob $worker_files), 'and they make no file');
 ok($wire->answer->{bytes} eq $right, 'who gets the right rows later');
 $wire->simple('RESET temp_file_limit; RESET work_mem');
 ok(nothing_left(), 'nothing is left');
@@ -695,7 +707,7 @@ for my $enable ('off', 'on')
 	$idle->simple("SET gpusort.enable = $enable; SET idle_in_transaction_session_timeout = '50ms'");
 	$idle->send_simple("BEGIN; $large");
 	ok(waits_for_client($idle), "a transaction whose client does not read, $enable");
-	is($idle->answer->{rows}, 200000, 'gets all of its rows');
+	is($idle->answer->{rows}, 100000, 'gets all of its rows');
 	$answer = $idle->answer;
 	ok($answer->{gone} && $answer->{error} =~ /^25P03/, 'and is idle then');
 }
@@ -703,7 +715,7 @@ for my $enable ('off', 'on')
 # A worker waits in its first range, for a lock that is held until the end: what ends the statement ends it, too.
 my $holder = wire();
 my $gated = by_ranges('gate(id, 3000), v', 'large');
-$node->safe_psql('postgres', gate_sql('STABLE PARALLEL SAFE COST 1'));
+$node->ask(gate_sql('STABLE PARALLEL SAFE COST 1'));
 for my $end ('cancel', 'statement_timeout', 'terminate', 'leave', 'worker')
 {
 	my $other = wire(options => '-c client_connection_check_interval=20ms');
@@ -711,13 +723,13 @@ for my $end ('cancel', 'statement_timeout', 'terminate', 'leave', 'worker')
 	$holder->simple('SELECT pg_advisory_lock(1)');
 	$other->simple(q{SET statement_timeout = '1s'}) if $end eq 'statement_timeout';
 	$other->send_simple($gated);
-	ok(wait_until(sub { $node->safe_psql('postgres',
+	ok(wait_until(sub { $node->ask(
 		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) > 0 }), "$end: a process waits")
 		if $end ne 'statement_timeout';
 	$other->cancel if $end eq 'cancel';
 	$other->close if $end eq 'leave';
-	$node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . $other->backend . ')') if $end eq 'terminate';
-	$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	$node->ask('SELECT pg_terminate_backend(' . $other->backend . ')') if $end eq 'terminate';
+	$node->ask(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE backend_type = 'parallel worker'}) if $end eq 'worker';
 	# the leader may wait for the lock itself
 	$holder->simple('SELECT pg_advisory_unlock(1)') if $end eq 'worker';
@@ -727,7 +739,7 @@ for my $end ('cancel', 'statement_timeout', 'terminate', 'leave', 'worker')
 		my %states = (cancel => '57014', statement_timeout => '57014', terminate => '57P01', worker => '57P01');
 		# who is terminated while it sends says nothing
 		my $silent = $end eq 'terminate' ? $answer->{gone} && !defined $answer->{error}
-			: $end eq 'worker' && $answer->{rows} == 200000;
+			: $end eq 'worker' && $answer->{rows} == 100000;
 		ok($silent || ($answer->{error} // '') =~ /^$states{$end}/, "$end: the statement ends")
 			or diag $answer->{error} // $answer->{rows};
 	}
@@ -743,7 +755,7 @@ for my $part (0, 1, 8)
 	$wire->read_some while length $wire->{input} < 1000000 * $part;
 	kill 'KILL', $service;
 	$answer = $wire->answer;
-	ok($answer->{rows} == 200000 || ($answer->{error} // '') =~ /^58000 the sort service lost the rows/,
+	ok($answer->{rows} == 100000 || ($answer->{error} // '') =~ /^58000 the sort service lost the rows/,
 		"the service killed in part $part: $answer->{rows} rows") or diag $answer->{error};
 	$service = $node->wait_service($service);
 	ok(nothing_left(), 'nothing is left');
@@ -765,16 +777,16 @@ for my $part (0, 1, 5)
 my $other = wire();
 $other->send_simple($large);
 ok(waits_for_client($other), 'a client does not read');
-$node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . $other->backend . ')');
+$node->ask('SELECT pg_terminate_backend(' . $other->backend . ')');
 ok(is_gone($other), 'terminated while its client does not read');
 ok($other->answer->{gone}, 'the client sees the end');
 ok(nothing_left(), 'nothing is left');
 $wire->send_simple($large);
 $wire->read_some while length $wire->{input} < 100000;
 my ($worker) = workers();
-$node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)") if defined $worker;
+$node->ask("SELECT pg_terminate_backend($worker)") if defined $worker;
 $answer = $wire->answer;
-ok($answer->{rows} == 200000 || ($answer->{error} // '') =~ /^57P01/, 'a worker that is terminated');
+ok($answer->{rows} == 100000 || ($answer->{error} // '') =~ /^57P01/, 'a worker that is terminated');
 ok(nothing_left(), 'nothing is left');
 is($wire->simple($all)->{rows}, 6000, 'the session goes on');
 unlike($node->log_text, qr/PANIC|TRAP|XX000|leak|still referenced/, 'the server lived through it all');
