@@ -57,14 +57,13 @@ sub new_node
 sub workers
 {
 	my ($node) = @_;
-	return split /\n/, $node->safe_psql('postgres',
-		q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+	return split /\n/, $node->ask(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
 }
 
 sub waits_at_gate
 {
 	my ($node) = @_;
-	return wait_until(sub { $node->safe_psql('postgres',
+	return wait_until(sub { $node->ask(
 		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) > 0 });
 }
 
@@ -80,7 +79,7 @@ sub nothing_left
 {
 	my ($node, $service, $before) = @_;
 	return wait_until(sub {
-		!workers($node) && $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') eq '0'
+		!workers($node) && $node->ask('SELECT count(*) FROM gpusort_jobs') eq '0'
 			&& !(() = glob $node->data_dir . "/base/pgsql_tmp/*")
 			&& (!defined $service || descriptors($service) <= $before);
 	});
@@ -97,10 +96,10 @@ my $holder = $node->session;
 $session->run(q{SET statement_timeout = '60s'});
 for my $name (sort keys %queries)
 {
-	like($node->safe_psql('postgres', "EXPLAIN $queries{$name}"), qr/GpuSortExchange/, "$name: the plan");
+	like($node->ask("EXPLAIN $queries{$name}"), qr/GpuSortExchange/, "$name: the plan");
 	is($session->run($queries{$name}), $right{$name}, "$name: the right answer");
 }
-my $text = $node->safe_psql('postgres', 'EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) '
+my $text = $node->ask('EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) '
 	. 'SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t');
 like($text, qr/"Workers Launched": 3/, 'three workers');
 like($text, qr/"Ranges": [1-9]\d*/, 'Ranges');
@@ -224,9 +223,9 @@ for my $row (1, 30000, 59999)
 is($session->run($queries{$_}), $right{$_}, "$_: right after errors") for sort keys %queries;
 
 # processes that wait, ended or cancelled: while rows are ingested, at the first rows, in the middle
-my $middle = $node->safe_psql('postgres',
-	'SET gpusort.enable = off; SELECT id FROM t ORDER BY g, id OFFSET 30000 LIMIT 1');
-my $begin = $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT id FROM t ORDER BY g, id LIMIT 1');
+my $middle = $node->ask('SET gpusort.enable = off; SELECT id FROM t ORDER BY g, id OFFSET 30000 '
+	. 'LIMIT 1');
+my $begin = $node->ask('SET gpusort.enable = off; SELECT id FROM t ORDER BY g, id LIMIT 1');
 my %gates = (ingest => $ingest_gate, begin => sprintf($window_gate, $begin), middle => sprintf($window_gate, $middle),
 	totals => sprintf($running_gate, $middle));
 my %answers = map { ($_ => $right{$_ eq 'totals' ? 'running' : 'window'}) } keys %gates;
@@ -241,23 +240,23 @@ for my $stage (sort keys %gates)
 		ok(waits_at_gate($node), "$stage: a process waits");
 		# the first that waits may be the leader, which ends with its session
 		my ($pid) = grep { $_ != $session->backend } split /\n/,
-			$node->safe_psql('postgres', q{SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
+			$node->ask(q{SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
 		my $function = $how =~ /^terminate/ ? 'pg_terminate_backend' : 'pg_cancel_backend';
-		if ($how eq 'terminate a worker' || ($how =~ /^terminate/ && !defined $pid))
+		my $any_worker = $how eq 'terminate a worker' || ($how =~ /^terminate/ && !defined $pid);
+		if ($any_worker)
 		{
-			($pid) = $node->safe_psql('postgres',
-				q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1}) =~ /(\d+)/;
+			($pid) = $node->ask(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1}) =~ /(\d+)/;
 		}
 		elsif ($how eq 'cancel the query' || !defined $pid)
 		{
 			$pid = $session->backend;
 		}
-		$node->safe_psql('postgres', "SELECT $function($pid)") if $how ne 'statement_timeout' && defined $pid;
+		$node->ask("SELECT $function($pid)") if $how ne 'statement_timeout' && defined $pid;
 		my $start = time;
-		# a worker that has nothing more to do may be gone before
-		$holder->run('SELECT pg_advisory_unlock(1)') if !defined $pid || $how eq 'terminate a worker';
+		# a worker that has nothing more to do may be gone before, and one may not have come yet
+		$holder->run('SELECT pg_advisory_unlock(1)') if !defined $pid || $any_worker;
 		my ($out, $err) = $session->result;
-		if ($how eq 'terminate a worker')
+		if ($any_worker)
 		{
 			ok($out eq $answers{$stage} || $err =~ /57P01|57014/,
 				"$stage, $how: the right answer or an error of PostgreSQL's")
@@ -283,7 +282,7 @@ is(join(' ', $node->services), $service, 'the service is the same');
 # cancelled at all times: soon
 for my $name ('window', 'join')
 {
-	my ($points, @wrong) = $session->cancel_all_over($queries{$name}, 10);
+	my ($points, @wrong) = $session->cancel_all_over($queries{$name}, 6);
 	cmp_ok($points, '>=', 3, "$name: $points points of time cancelled");
 	is(scalar @wrong, 0, "$name: each ends soon") or diag join "\n", @wrong;
 	ok(nothing_left($node, $service, $idle), "$name: nothing is left");
@@ -295,21 +294,21 @@ my $measure = sub {
 	my ($contexts) = $session->run(q{SELECT count(*) || ' ' || sum(total_bytes) FROM pg_backend_memory_contexts});
 	return (split(/ /, $contexts), descriptors($session->backend), descriptors($service));
 };
-for (1 .. 3)
+for (1 .. 2)
 {
 	$session->run($queries{$_}) for sort keys %queries;
 	$session->run("BEGIN; $early{$_}[0]; COMMIT") for 'limit', 'join';
 }
 nothing_left($node, $service, $idle);
 my @before = $measure->();
-for (1 .. 10)
+for (1 .. 5)
 {
 	$session->run($queries{$_}) for sort keys %queries;
 	$session->run("BEGIN; $early{$_}[0]; COMMIT") for 'limit', 'join';
 }
 nothing_left($node, $service, $idle);
 my @after = $measure->();
-cmp_ok($after[0], '<=', $before[0] + 3, 'memory contexts after 70 queries');
+cmp_ok($after[0], '<=', $before[0] + 3, 'memory contexts after 40 queries');
 cmp_ok($after[1], '<=', $before[1] * 1.05 + 65536, 'bytes in them');
 cmp_ok($after[2], '<=', $before[2], 'descriptors of the session');
 cmp_ok($after[3], '<=', $before[3], 'descriptors of the service');
