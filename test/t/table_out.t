@@ -62,7 +62,7 @@ sub files
 
 sub formed
 {
-	return $node->safe_psql('postgres', 'SELECT coalesce(sum(formed_rows), 0) FROM gpusort_stats');
+	return $node->ask('SELECT coalesce(sum(formed_rows), 0) FROM gpusort_stats');
 }
 
 # Runs SQL in a session of its own, with gpusort or without; returns what it says and its errors.
@@ -83,7 +83,7 @@ sub tuples
 {
 	my ($table, $on, $by_value) = @_;
 	my $order = $by_value ? 'r' : 'c';
-	return ($on // $node)->safe_psql('postgres', qq{
+	return ($on // $node)->ask(qq{
 		SELECT count(*), md5(string_agg(r, ' ' ORDER BY $order)) FROM (SELECT o::text AS r, ctid AS c FROM $table o) x});
 }
 
@@ -91,7 +91,7 @@ sub tuple_bytes
 {
 	my ($table, $by_value) = @_;
 	my $order = $by_value ? 't_data, t_bits' : 'b, lp';
-	return $node->safe_psql('postgres', qq{
+	return $node->ask(qq{
 		SELECT count(*), count(DISTINCT t_xmin::text), count(DISTINCT t_field3),
 			count(*) FILTER (WHERE t_ctid <> ('(' || b || ',' || lp || ')')::tid),
 			md5(string_agg(concat_ws(' ', lp_len, t_infomask, t_infomask2, t_hoff, t_bits, t_data), ' ' ORDER BY $order))
@@ -101,7 +101,7 @@ sub tuple_bytes
 sub is_good
 {
 	my ($table, $what, $on) = @_;
-	is(($on // $node)->safe_psql('postgres', "SELECT * FROM verify_heapam('$table', check_toast => true)"), '',
+	is(($on // $node)->ask("SELECT * FROM verify_heapam('$table', check_toast => true)"), '',
 		"$what: verify_heapam");
 	return;
 }
@@ -120,9 +120,9 @@ sub makes_same
 		# where workers come late the leader may have done all
 		for (1 .. 20)
 		{
-			$node->safe_psql('postgres', 'DROP TABLE IF EXISTS o; DROP MATERIALIZED VIEW IF EXISTS om');
+			$node->ask('DROP TABLE IF EXISTS o; DROP MATERIALIZED VIEW IF EXISTS om');
 			$said{$setting} = says($setting, $sql);
-			$table = $node->safe_psql('postgres', q{SELECT relname FROM pg_class WHERE relname IN ('o', 'om')});
+			$table = $node->ask(q{SELECT relname FROM pg_class WHERE relname IN ('o', 'om')});
 			last if $setting eq 'off' || $table eq '' || $how{small} || $how{not} || formed() > $before;
 		}
 		if ($table eq '')
@@ -136,9 +136,9 @@ sub makes_same
 			$how{not} ? is($rows, 0, "$what: not by pages") : cmp_ok($rows, '>', 0, "$what: by pages");
 		}
 		$bytes{$setting} = $how{toasted} ? '' : tuple_bytes($table, $how{inserted});
-		$has{$setting} = tuples($table, $node, $how{inserted}) . "\n" . $node->safe_psql('postgres',
+		$has{$setting} = tuples($table, $node, $how{inserted}) . "\n" . $node->ask(
 			"SELECT reltuples, relallvisible, relkind, relpersistence FROM pg_class WHERE oid = '$table'::regclass");
-		$pages{$setting} = $node->safe_psql('postgres', "SELECT pg_relation_size('$table') / 8192");
+		$pages{$setting} = $node->ask("SELECT pg_relation_size('$table') / 8192");
 		is_good($table, $what) if $setting eq 'on' && !$how{temporary};
 		$how{then}->($table) if $setting eq 'on' && $how{then};
 	}
@@ -410,12 +410,12 @@ for my $case ([ 'cancel', q{SELECT pg_cancel_backend(%d)}, qr/canceling statemen
 
 	$maker->run('SET gpusort.min_rows = 0');
 	$maker->send($slow);
-	ok($node->poll_query_until('postgres', $has_worker), "$what: it runs");
-	sleep 1;
+	ok(wait_until(sub { $node->ask($has_worker) eq 't' }), "$what: it runs");
+	sleep 0.3;
 	$node->safe_psql('postgres', sprintf($sql, $maker->backend));
 	like(($maker->result)[1], $error, "$what: it ends");
 	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname = 'o'}), 0, "$what: no table");
-	ok(wait_until(sub { $node->safe_psql('postgres', 'CHECKPOINT'); files() <= $files }, 20), "$what: no file");
+	ok(wait_until(sub { $node->ask('CHECKPOINT'); files() <= $files }, 20), "$what: no file");
 }
 
 # An INSERT that ends so leaves the table as it was
@@ -429,8 +429,8 @@ for my $case ([ 'cancel', q{SELECT pg_cancel_backend(%d)} ],
 	$maker->run("SET gpusort.min_rows = 0; DROP TABLE IF EXISTS o; $like_t; INSERT INTO o VALUES (0); SAVEPOINT a");
 	$maker->send('INSERT INTO o (id, i8, v) SELECT id, CASE WHEN id > 20000 THEN slow_sum(id) END, v FROM t
 		ORDER BY g, id');
-	ok($node->poll_query_until('postgres', $has_worker), "INSERT, $what: it runs");
-	sleep 1;
+	ok(wait_until(sub { $node->ask($has_worker) eq 't' }), "INSERT, $what: it runs");
+	sleep 0.3;
 	$node->safe_psql('postgres', sprintf($sql, $maker->backend));
 	like(($maker->result)[1], qr/canceling statement|terminating|parallel worker/, "INSERT, $what: it ends");
 	$maker->run("ROLLBACK TO a; INSERT INTO o $by_n; COMMIT");
@@ -454,7 +454,7 @@ $standby->start;
 	$maker->send("$slow WHERE id <= 21500");
 	for (1 .. 12)
 	{
-		$node->safe_psql('postgres', 'CHECKPOINT');
+		$node->ask('CHECKPOINT');
 		sleep 0.1;
 	}
 	like(join(' ', $maker->result), qr//, 'a table is made while there are checkpoints');
@@ -495,7 +495,7 @@ for my $who ('parallel worker', 'client backend')
 
 	$node->wait_service;
 	$maker->send($slow =~ s/TABLE o/TABLE killed/r);
-	$node->poll_query_until('postgres', $has_worker);
+	wait_until(sub { $node->ask($has_worker) eq 't' });
 	sleep 0.7;
 	kill 'KILL', $node->safe_psql('postgres',
 		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$who' AND query LIKE 'CREATE TABLE killed%' LIMIT 1");
@@ -584,7 +584,7 @@ SKIP:
 	my $right_by_value = tuples('right_one', $faulty, 1);
 	for my $fault ('exit_service', 'drop_row', 'skip_chunk', 'send_twice', 'duplicate_row')
 	{
-		for my $at (1, 2, 5, 9, 14)
+		for my $at (1, 2, 9)
 		{
 			my $error;
 
@@ -592,14 +592,14 @@ SKIP:
 			$faulty->psql('postgres', "CREATE TABLE o AS $wide", stderr => \$error);
 			$faulty->choose_fault(undef);
 			wait_until(sub { $faulty->method eq 'radix' }, 60);
-			my $found = $faulty->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname = 'o'});
+			my $found = $faulty->ask(q{SELECT count(*) FROM pg_class WHERE relname = 'o'});
 			is($found, $error =~ /ERROR/ ? 0 : 1, "$fault $at: a table, or an error") or diag($error);
 			$count{$found ? 'tables' : 'errors'}++;
 			if ($found)
 			{
 				is(tuples('o', $faulty), $right, "$fault $at: a right one");
 				is_good('o', "$fault $at", $faulty);
-				$faulty->safe_psql('postgres', 'DROP TABLE o');
+				$faulty->ask('DROP TABLE o');
 			}
 			next unless $at < 5 || $at == 9;
 
@@ -625,7 +625,7 @@ SKIP:
 			{
 				$count{inserted}++;
 			}
-			$faulty->safe_psql('postgres', 'DROP TABLE i');
+			$faulty->ask('DROP TABLE i');
 		}
 	}
 	cmp_ok($count{errors}, '>', 0, 'some are errors');
