@@ -8,8 +8,8 @@ SET max_parallel_workers_per_gather = 0;
 SET enable_hashjoin = off;
 SET enable_nestloop = off;
 
-CREATE TABLE gs.long AS SELECT i AS id, i % 500 AS k, 'long ' || i % 31 AS t FROM generate_series(1, 12000) i;
-CREATE TABLE gs.short AS SELECT i AS id, i * 7 % 500 AS k, 'long ' || i % 37 AS t FROM generate_series(1, 3000) i;
+CREATE TABLE gs.long AS SELECT i AS id, i % 500 AS k, 'long ' || i % 31 AS t FROM generate_series(1, 6000) i;
+CREATE TABLE gs.short AS SELECT i AS id, i * 7 % 500 AS k, 'long ' || i % 37 AS t FROM generate_series(1, 1500) i;
 ANALYZE gs.long, gs.short;
 
 -- What the planner does not see: none, one row, or all.

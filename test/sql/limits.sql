@@ -31,7 +31,9 @@ SELECT is(gs.given('SELECT DISTINCT ON (k) k, id FROM gs.lim ORDER BY k, id LIMI
 
 SELECT is(gs.compare_bulk(format('SELECT * FROM gs.lim ORDER BY %s, id LIMIT %s OFFSET %s', key, lim, off)), 'same', format('%s LIMIT %s OFFSET %s', key, lim, off))
 FROM (VALUES ('k'), ('k DESC'), ('t'), ('t DESC'), ('n'), ('k % 7, n DESC')) v (key),
-	 (VALUES (1), (777), (19999), (30000)) w (lim), (VALUES (0), (600), (20001)) x (off);
+	 (VALUES (1), (777), (19999), (30000)) w (lim), (VALUES (0), (600), (20001)) x (off)
+-- all bounds with one key, the others with some
+WHERE key = 'k' OR (off < 20001 AND lim IN (777, 30000));
 SELECT is(gs.compare_results('SELECT * FROM gs.lim ORDER BY k, id LIMIT 0'), 'same', 'LIMIT 0');
 SELECT is(gs.compare('SELECT k, t FROM gs.lim ORDER BY t, k FETCH FIRST 500 ROWS WITH TIES'), 'same', 'WITH TIES');
 SELECT is(gs.compare('SELECT id FROM gs.lim ORDER BY k, id LIMIT 20 FOR UPDATE'), 'same', 'FOR UPDATE');

@@ -56,7 +56,7 @@ SELECT i AS id, i % 7 AS few,
 	(SELECT array_agg(gs.pick(ARRAY['', 'a', 'a & b', '!b', NULL], i, g)::tsquery) FROM generate_series(1, gs.dice(3, i, 39)) g) AS queries_list,
 	(SELECT array_agg(int4range(gs.dice(3, i, g), 4)) FROM generate_series(1, gs.dice(3, i, 29)) g) AS range_list,
 	(SELECT array_agg(to_jsonb(gs.dice(3, i, g))) FROM generate_series(1, gs.dice(3, i, 30)) g) AS json_list
-FROM generate_series(1, 3000) i ORDER BY md5(i::text);
+FROM generate_series(1, 1500) i ORDER BY md5(i::text);
 ALTER TABLE gs.nested ADD COLUMN int_list gs.int_list, ADD COLUMN trio_domain gs.trio_some;
 UPDATE gs.nested SET int_list = ints, trio_domain = trio;
 ANALYZE gs.nested;

@@ -118,7 +118,7 @@ BEGIN
 	RETURN 'different shape';
 END $$;
 
--- All rows of a query as text, in the order of the text: natively, forced, forced in one process, and forced where the
+-- All rows of a query as text, in the order of the text: natively in one process, because workers take long to start, forced, forced in one process, and forced where the
 -- service may not be used.  The query is planned as it is, in parallel, too.
 CREATE FUNCTION gs.sorted_rows(query text) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -127,7 +127,8 @@ BEGIN
 	EXECUTE format('SELECT coalesce(array_agg(gs_row::text ORDER BY gs_row::text COLLATE "C"), ''{}'') FROM (%s OFFSET 0) gs_row', query) INTO result;
 	RETURN result;
 END $$;
-CREATE FUNCTION gs.native_sorted_rows(query text) RETURNS text[] LANGUAGE sql SET gpusort.enable = off AS $$ SELECT gs.sorted_rows(query) $$;
+CREATE FUNCTION gs.native_sorted_rows(query text) RETURNS text[] LANGUAGE sql SET gpusort.enable = off SET max_parallel_workers_per_gather = 0
+AS $$ SELECT gs.sorted_rows(query) $$;
 CREATE FUNCTION gs.forced_sorted_rows(query text) RETURNS text[] LANGUAGE sql
 SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 AS $$ SELECT gs.sorted_rows(query) $$;
 CREATE FUNCTION gs.alone_sorted_rows(query text) RETURNS text[] LANGUAGE sql
@@ -185,9 +186,9 @@ BEGIN
 	RETURN result;
 END $$;
 
--- in memory, which takes PostgreSQL a fraction of the time
+-- in memory and in one process, which takes PostgreSQL a fraction of the time
 CREATE FUNCTION gs.native_digest(query text) RETURNS text LANGUAGE sql
-SET gpusort.enable = off SET work_mem = '256MB'
+SET gpusort.enable = off SET work_mem = '256MB' SET max_parallel_workers_per_gather = 0
 AS $$ SELECT gs.digest(query) $$;
 
 CREATE FUNCTION gs.forced_digest(query text) RETURNS text LANGUAGE sql
@@ -225,7 +226,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION gs.native_sum(query text) RETURNS text LANGUAGE sql
-SET gpusort.enable = off
+SET gpusort.enable = off SET max_parallel_workers_per_gather = 0
 AS $$ SELECT gs.sum_of_rows(query) $$;
 
 CREATE FUNCTION gs.forced_sum(query text) RETURNS text LANGUAGE sql
