@@ -58,7 +58,7 @@ SELECT * FROM no_plan();
 SELECT is(gs.compare(format('SELECT id, md5(t) FROM (SELECT * FROM gs.prefixes WHERE ordinal = %s OFFSET 0) s ORDER BY %s %s, id', p.ordinal, column_name, words)), 'same',
 		  format('%s: %s %s', label, column_name, words))
 FROM gs.prefix_case p, gs.direction d, (VALUES ('t'), ('c'), ('b'), ('n')) v (column_name)
-WHERE d.ordinal = 1 OR (d.ordinal = 3 AND column_name = 't') ORDER BY p.ordinal, column_name, d.ordinal;
+WHERE d.ordinal IN (1, 3) ORDER BY p.ordinal, column_name, d.ordinal;
 
 -- one table of each, analyzed, so that its statistics are looked at
 DO $$
@@ -67,7 +67,7 @@ DECLARE
 BEGIN
 	FOR r IN SELECT * FROM gs.prefix_case WHERE ordinal IN (2, 3, 4, 8, 10, 11, 12, 14, 20) ORDER BY ordinal LOOP
 		EXECUTE format('CREATE TABLE gs.prefix_%s AS SELECT row_number() OVER (ORDER BY x, id)::int AS id, CASE ordinal WHEN 2 THEN left(t, 42) || md5(t || x) WHEN 12 THEN t WHEN 14 THEN t ELSE t || x END AS t, k
-			FROM gs.prefixes, generate_series(1, CASE WHEN ordinal = 20 THEN 2 ELSE 5 END) x WHERE ordinal = %1$s', r.ordinal);
+			FROM gs.prefixes, generate_series(1, CASE WHEN ordinal = 20 THEN 2 ELSE 10 END) x WHERE ordinal = %1$s', r.ordinal);
 		EXECUTE format('ANALYZE gs.prefix_%s', r.ordinal);
 	END LOOP;
 END $$;
@@ -84,7 +84,7 @@ SELECT cmp_ok((gs.node('SELECT id, t FROM gs.prefix_2 ORDER BY t')->'Key Bits'->
 SELECT cmp_ok((gs.node('SELECT id, t FROM gs.prefix_12 ORDER BY t')->'Key Bits'->>'Encoded')::int, '<=', 128, 'not even if it is all there is');
 SELECT cmp_ok((gs.node('SELECT t || id FROM gs.prefix_2 ORDER BY (t || id) COLLATE "C"')->'Key Bits'->>'Encoded')::int, '<=', 320, 'nor of an expression, which has no statistics');
 -- more than any key takes is left to them
-SELECT is(gs.tie_rows(gs.node('SELECT (repeat(chr(97 + id % 2), 300) || t) AS t FROM gs.prefix_2 ORDER BY (repeat(chr(97 + id % 2), 300) || t) COLLATE "C"'), 2), 15000, 'long beginnings of two kinds tie');
+SELECT is(gs.tie_rows(gs.node('SELECT (repeat(chr(97 + id % 2), 300) || t) AS t FROM gs.prefix_2 ORDER BY (repeat(chr(97 + id % 2), 300) || t) COLLATE "C"'), 2), 30000, 'long beginnings of two kinds tie');
 SELECT is(gs.compare_bulk('SELECT repeat(chr(97 + id % 2), 300) || t AS t, id FROM gs.prefix_2 ORDER BY (repeat(chr(97 + id % 2), 300) || t) COLLATE "C" DESC, id'), 'same', 'in their order');
 
 -- many columns of strings: together they have no more than a key's words
