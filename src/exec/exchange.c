@@ -249,6 +249,10 @@ fill_table(ExchangeState *state)
 		return NULL;
 	}
 	gpusort_output_finish(state->output);
+
+	/* these are functions and types that are not PostgreSQL's own, and may read what is a table already */
+	if (state->css.ss.ps.state->es_plannedstmt->invalItems != NIL)
+		gpusort_new_table_forget_buffers(state->output->into);
 	memcpy(state->figures, state->output->shared->figures, state->nprocesses * sizeof(GpuSortProcessFigures));
 	for (int i = 0; i < state->nprocesses; i++)
 		rows += state->figures[i].rows;

@@ -247,6 +247,10 @@ inserts_same("$like_t; INSERT INTO o SELECT * FROM t WHERE id < 100; INSERT INTO
 		VACUUM $table; CREATE INDEX ON $table (id)");
 	is_good($table, 'after changes');
 });
+# a function reads the table while it is written, whose pages are empty for it
+makes_same('CREATE TABLE o AS SELECT id, v, CASE WHEN n % 100 = 0 THEN rows_of_o(n::int) END AS r
+	FROM (SELECT id, v, row_number() OVER (ORDER BY g, id) AS n FROM t) s',
+	'a function reads the new table');
 # a later range is often ready before the first, whose place is the end of what was inserted before
 inserts_same("$like_t; " . "INSERT INTO o (id, n) SELECT id, CASE WHEN id < 60 THEN slow_sum(id) END FROM t
 	ORDER BY id; " x 10 . 'COMMIT', 'INSERT behind pages, the first range late');
