@@ -10,7 +10,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 
-CREATE TYPE gs.mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TYPE gs.run_mood AS ENUM ('sad', 'ok', 'happy');
 CREATE COLLATION gs.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE TABLE gs.rc AS
 SELECT i AS id, (i * 7919) % 1009 AS k, CASE WHEN i % 5 > 0 THEN i % 11 END AS n, i % 7 AS m,
@@ -18,7 +18,7 @@ SELECT i AS id, (i * 7919) % 1009 AS k, CASE WHEN i % 5 > 0 THEN i % 11 END AS n
 	CASE WHEN i % 3 = 0 THEN 'key ' || i % 50 ELSE repeat('y', 80) || i % 40 END COLLATE "C" AS mixed,
 	(ARRAY['a', 'A', 'b', 'B', NULL])[i % 5 + 1] COLLATE gs.ci AS folded,
 	((i % 100) / 3.0)::numeric AS num, CASE i % 6 WHEN 0 THEN 'NaN' WHEN 1 THEN -0.0 WHEN 2 THEN 0 ELSE i % 40 END::float8 AS f,
-	(ARRAY['sad', 'ok', 'happy', NULL])[i % 4 + 1]::gs.mood AS mood, i % 2 = 0 AS b,
+	(ARRAY['sad', 'ok', 'happy', NULL])[i % 4 + 1]::gs.run_mood AS mood, i % 2 = 0 AS b,
 	date '2020-01-01' + i % 90 AS d, md5((i % 120)::text)::uuid AS u, ('10.0.0.' || i % 200)::inet AS ip
 FROM generate_series(1, 12000) i;
 CREATE TABLE gs.rc_none (LIKE gs.rc);
