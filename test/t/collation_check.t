@@ -362,7 +362,8 @@ is($session->run("BEGIN; DECLARE c CURSOR FOR $queries{text}; FETCH 5 FROM c"),
 $session->run('COMMIT');
 
 # Without verification the keys' order is what comes.
-is(says($node, 'SET gpusort.verify_collation = off; ' . (sprintf $digest, $queries{text}), database => new_database($node)),
+is(says($node, 'SET gpusort.verify_collation = off; ' . (sprintf $digest, $queries{text}),
+		database => new_database($node)),
 	$right{text},
 	'verify_collation off');
 is(reasons($node), '0|{}', 'and no fallback');

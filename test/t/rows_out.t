@@ -378,8 +378,9 @@ for my $rows ($large_copy, 'COPY (' . by_ranges('id', 't WHERE id < 3') . ') TO'
 {
 	for my $option ('', '(FORMAT binary)')
 	{
-		for my $target ($option ? q{'/dev/full'} : (q{'/dev/full'}, q{PROGRAM 'head -c 100000 >/dev/null'}, q{PROGRAM 'exit 3'},
-			q{PROGRAM 'head -c 300000 >/dev/null; kill -9 $$'}, q{PROGRAM 'cat >/dev/null; exit 4'}))
+		for my $target ($option ? q{'/dev/full'} : (q{'/dev/full'}, q{PROGRAM 'exit 3'},
+			q{PROGRAM 'head -c 100000 >/dev/null'}, q{PROGRAM 'head -c 300000 >/dev/null; kill -9 $$'},
+			q{PROGRAM 'cat >/dev/null; exit 4'}))
 		{
 			same($wire, "$target $option", sub { $wire->simple("$rows $target $option") });
 		}
@@ -464,8 +465,8 @@ unlink $file;
 # --- rows that are too long to be formed ----------------------------------------------------------
 
 # by workers: a few, and all; each way to send them, and to a file
-my $longest = 'SELECT id, CASE WHEN id % 500 = 0 THEN repeat(v, 30) ELSE left(v, 1000) END AS v, sum(id) OVER (PARTITION '
-	. 'BY g ORDER BY id) FROM long WHERE id > 0 ORDER BY g, id';
+my $longest = 'SELECT id, CASE WHEN id % 500 = 0 THEN repeat(v, 30) ELSE left(v, 1000) END AS v,
+	sum(id) OVER (PARTITION BY g ORDER BY id) FROM long WHERE id > 0 ORDER BY g, id';
 my $all_long = $longest =~ s/id > 0/id % 500 = 0/r;
 for my $case ([ 'on', $longest ], [ 'on', "COPY ($longest) TO STDOUT (FORMAT binary)" ],
 	[ 'on', "COPY ($all_long) TO STDOUT" ], [ 'off', $all_long ], [ 'off', "COPY ($all_long) TO '$file' (FORMAT binary)" ])
