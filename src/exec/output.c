@@ -62,17 +62,25 @@
 #include "storage/latch.h"
 
 /* A worker waits so long before it raises the error that rows are lost. */
-#define OTHER_ERRORS_MS      200
-#define OTHER_ERRORS_STEP_MS 10
+#define OTHER_ERRORS_MS 200
 
-/* The leader looks so often whether a worker has claimed a range, where it waits for that. */
-#define CLAIM_STEP_MS 5
+/* What nobody is woken for is looked at so often. */
+#define STEP_MS 10
 
 /* Returns this process's number among those that claim ranges. */
 static int
 own_process(void)
 {
 	return ParallelWorkerNumber + 1; /* GPUSORT_LEADER_PROCESS in the leader */
+}
+
+/* Waits for a step, or until the latch is set. */
+static void
+wait_step(GpuSortWait wait)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, STEP_MS, gpusort_wait_event(wait));
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /*
@@ -83,13 +91,8 @@ static void
 wait_for_other_errors(void)
 {
 	CHECK_FOR_INTERRUPTS();
-	for (int i = 0; IsParallelWorker() && i < OTHER_ERRORS_MS / OTHER_ERRORS_STEP_MS; i++)
-	{
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, OTHER_ERRORS_STEP_MS,
-						 gpusort_wait_event(GPUSORT_WAIT_RANGES));
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-	}
+	for (int i = 0; IsParallelWorker() && i < OTHER_ERRORS_MS / STEP_MS; i++)
+		wait_step(GPUSORT_WAIT_RANGES);
 }
 
 /* The participant's total makes windows go on from one range to the next, where they do. */
@@ -635,12 +638,7 @@ gpusort_output_await_claim(GpuSortOutputState *state)
 	if (state->workers == NULL)
 		return;
 	while (!gpusort_claims_begun(&state->shared->claims) && worker_runs(state->workers))
-	{
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, CLAIM_STEP_MS,
-						 gpusort_wait_event(GPUSORT_WAIT_EXCHANGE));
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-	}
+		wait_step(GPUSORT_WAIT_EXCHANGE);
 }
 
 /*

@@ -118,8 +118,8 @@ BEGIN
 	RETURN 'different shape';
 END $$;
 
--- All rows of a query as text, in the order of the text: natively in one process, because workers take long to start, forced, forced in one process, and forced where the
--- service may not be used.  The query is planned as it is, in parallel, too.
+-- All rows of a query as text, in the order of the text: natively in one process, because workers take long to start,
+-- forced, forced in one process, and forced where the service may not be used.  Forced plans are parallel, too.
 CREATE FUNCTION gs.sorted_rows(query text) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
 	result text[];
