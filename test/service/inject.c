@@ -217,8 +217,8 @@ run(const char *function, uint64_t number, int error, Tally *tally)
 		if (last == WRONG || last == HUNG)
 			problem = last == WRONG ? "a wrong answer" : "no answer";
 	}
-	/* it may end, but in order */
-	code = service_wait(&service, last == RIGHT ? 0 : 100);
+	/* it may end, but in order; one whose sorts fail has to */
+	code = service_wait(&service, problem != NULL || last == RIGHT ? 0 : ANSWER_MS);
 	if (started && code < 0)
 	{
 		if (problem == NULL && last != RIGHT)

@@ -347,6 +347,7 @@ test_pulse(void)
 		answered &= service_pong(&service, number * UINT64_C(0x100000001), ANSWER_MS);
 	ok(answered, "PING is answered by PONG of its number, in the middle of a sort");
 	kill(service.pid, SIGSTOP);
+	waitpid(service.pid, NULL, WUNTRACED);
 	ok(!service_pong(&service, 1, 200), "not by a service that is stopped");
 	kill(service.pid, SIGCONT);
 	ok(service_pong(&service, 1, ANSWER_MS), "but when it goes on");
