@@ -32,7 +32,8 @@ SET max_parallel_workers_per_gather = 30;
 SELECT matches(found || ' / ' || expected, '^gpusort.staging_memory of .* / at least 496 MB .*', 'staging memory for as many processes as a plan has') FROM gs.unwell WHERE subject = 'staging memory';
 RESET max_parallel_workers_per_gather;
 
--- tables without statistics: large ones only, and not before they are large
+-- tables without statistics: large ones only, and not before they are large; ten are named, of which none is another test's
+ANALYZE;
 CREATE TABLE gs.never_analyzed (i int, t text) WITH (autovacuum_enabled = off);
 CREATE TABLE gs.never_analyzed_parts (i int, t text) PARTITION BY RANGE (i);
 CREATE TABLE gs.never_analyzed_part PARTITION OF gs.never_analyzed_parts DEFAULT WITH (autovacuum_enabled = off);

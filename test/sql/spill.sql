@@ -8,10 +8,10 @@ LOAD 'gpusort';
 -- little memory, which a device needs more of for itself; the service starts anew for it
 SELECT CASE WHEN count(*) > 0 THEN 300000 ELSE 100000 END AS rows, CASE WHEN count(*) > 0 THEN 64 ELSE 24 END AS megabytes
 FROM gpusort_devices WHERE engine = 'cuda' \gset
-CREATE FUNCTION gs.await_limit(bytes bigint) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION gs.await_limit(bytes bigint, has_it bool) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-	FOR i IN 1 .. 300 LOOP
-		IF (SELECT state = 'ready' AND (bytes IS NULL OR host_limit = bytes) FROM gpusort_service()) THEN
+	FOR i IN 1 .. 1800 LOOP
+		IF (SELECT state = 'ready' AND (host_limit = bytes) = has_it FROM gpusort_service()) THEN
 			RETURN 'there';
 		END IF;
 		PERFORM pg_sleep(0.1);
@@ -38,7 +38,7 @@ CREATE FUNCTION gs.compare_spilled(query text) RETURNS text LANGUAGE sql AS $$ S
 
 SELECT * FROM no_plan();
 
-SELECT is(gs.await_limit(:megabytes::bigint << 20), 'there', 'a service with little memory');
+SELECT is(gs.await_limit(:megabytes::bigint << 20, true), 'there', 'a service with little memory');
 SET max_parallel_workers_per_gather = 0;
 SET work_mem = '64MB'; -- what PostgreSQL's own sorts take
 
@@ -151,8 +151,7 @@ RESET gpusort.verify_rows;
 ALTER SYSTEM RESET gpusort.host_memory;
 ALTER SYSTEM RESET gpusort.device_memory;
 SELECT pg_reload_conf() \g /dev/null
-SELECT pg_sleep(0.5) \g /dev/null
-SELECT is(gs.await_limit(NULL), 'there', 'a service with memory again');
+SELECT is(gs.await_limit(:megabytes::bigint << 20, false), 'there', 'a service with memory again');
 SELECT * FROM finish();
 DROP TABLE gs.sp, gs.sp_other, gs.sp_queries;
 DROP FUNCTION gs.await_limit, gs.compare_spilled;
