@@ -74,7 +74,7 @@ sub beside
 	return $self;
 }
 
-# Begins the query and waits until the fault has happened; true if it does.
+# Begins the query and waits until the fault has happened; true if it has, false if the query has ended without.
 sub begin
 {
 	my ($self) = @_;
@@ -83,8 +83,9 @@ sub begin
 	$node->choose_fault($self->{fault});
 	$self->{session}->send($self->{query});
 	$self->{start} = time;
-	return wait_until(sub { $node->fault_happened
-		&& ($self->{name} !~ /stop/ || grep { _is_stopped($_) } $node->services) });
+	wait_until(sub { $self->{session}->answered
+		|| $node->fault_happened && ($self->{name} !~ /stop/ || grep { _is_stopped($_) } $node->services) });
+	return $node->fault_happened;
 }
 
 sub _is_stopped
