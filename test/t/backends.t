@@ -90,7 +90,7 @@ kill 'KILL', $victim->backend;
 ok(wait_until(sub { $node->log_text =~ /all server processes terminated; reinitializing/ })
 	&& $node->poll_query_until('postgres', 'SELECT true'), 'the server recovers from a killed backend');
 $service = $node->wait_service;
-is(scalar $node->services, 1, 'there is one service');
+ok(wait_until(sub { $node->services == 1 }), 'there is one service');
 sorted_rightly('after a killed backend');
 
 # the supervisor terminated
@@ -99,7 +99,7 @@ kill 'TERM', $supervisor;
 ok(wait_until(sub { my ($pid) = $node->supervisors; defined $pid && $pid != $supervisor }),
 	'a supervisor that is terminated is followed by another');
 $node->wait_service;
-is(scalar $node->services, 1, 'there is one service');
+ok(wait_until(sub { $node->services == 1 }), 'there is one service');
 sorted_rightly('after a terminated supervisor');
 
 done_testing;

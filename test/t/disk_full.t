@@ -66,7 +66,7 @@ for ([ 'a sort', '', $query ], [ 'a parallel sort', 'SET max_parallel_workers_pe
 		"$name: but what was wrong");
 	$session->run('RESET temp_tablespaces; RESET max_parallel_workers_per_gather');
 	ok(wait_until(sub { $node->ask(
-		'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) FROM gpusort_devices())') eq '0|0' }, 10),
+		'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) FROM gpusort_devices())') eq '0|0' }),
 		"$name: the sort has ended");
 	is(join(' ', glob "$small/PG_*/pgsql_tmp/*"), '', "$name: its file is gone");
 	my ($used) = `df --output=used -k $small` =~ /(\d+)\s*$/;

@@ -60,7 +60,8 @@ my @expected = (
 		like($_[1], qr/LOG:  gpusort: index|LOG:.*index "words_/, 'it is told who builds') } ],
 	[ qr/^ALTER SYSTEM SET gpusort.host_memory/, sub {
 		like($_[1], qr/host memory/, 'gpusort_check() judges it');
-		ok(wait_until(sub { $node->safe_psql('postgres', 'SHOW gpusort.host_memory') eq '4GB' }), 'it is in force') } ],
+		ok(wait_until(sub { $node->safe_psql('postgres', 'SHOW gpusort.host_memory') eq '4GB' }), 'it is in force');
+		$node->wait_service } ],
 	[ qr/^ALTER EXTENSION gpusort UPDATE/, sub {
 		my ($version) = slurp_file('gpusort.control') =~ /^default_version = '([^']+)'/m;
 		is($node->safe_psql('old', q{SELECT extversion FROM pg_extension WHERE extname = 'gpusort'}), $version,

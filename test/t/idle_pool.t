@@ -48,7 +48,7 @@ for my $round (1 .. 2)
 	kill 'KILL', $service;
 	$service = $node->wait_service($service);
 }
-is(pools($_), 1, 'a session keeps one pool at most, of a service that has ended too') for $idle, $cursor;
+cmp_ok(pools($_), '<=', 1, 'a session keeps one pool at most, of a service that has ended too') for $idle, $cursor;
 $cursor->run("BEGIN; DECLARE c CURSOR FOR SELECT id FROM t ORDER BY k, id; MOVE 10 IN c");
 is(pools($cursor), 1, 'a cursor has the pool of the present one');
 
