@@ -321,12 +321,10 @@ my $had = rows('big');
 my $ended = 0;
 for my $ms (1, 10, 20, 50, 80, 120, 200, 300, 400, 600)
 {
-	my ($said) = says('on', "SET statement_timeout = $ms; CLUSTER VERBOSE big USING b; RESET statement_timeout;
-		SELECT count(*) FROM big");
-	$ended++ if $said =~ /canceling statement/;
-	is(($said =~ /^360000$/m ? 'read' : $said), 'read', "cancelled after $ms ms: the table can be read")
-		if $said =~ /canceling/;
-	last if $said !~ /canceling/;
+	my ($said) = says('on', "SET statement_timeout = $ms; CLUSTER VERBOSE big USING b");
+	last if $said !~ /canceling statement/;
+	$ended++;
+	is($node->ask('SELECT count(*) FROM big'), 360000, "cancelled after $ms ms: the table can be read");
 }
 cmp_ok($ended, '>', 3, 'some are cancelled');
 {
