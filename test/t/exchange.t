@@ -67,6 +67,26 @@ sub waits_at_gate
 		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) > 0 });
 }
 
+# Begins a query that waits at the gate, with a statement_timeout of so many milliseconds, or more if it has not come
+# there by then; true if it waits.
+sub begins_to_wait
+{
+	my ($node, $session, $query, $milliseconds) = @_;
+
+	for (1 .. 6)
+	{
+		$session->run("SET statement_timeout = $milliseconds");
+		$session->send($query);
+		my $waits = wait_until(sub { $session->answered ? -1 : $node->ask(
+			q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) });
+		return 1 if $waits > 0;
+		my (undef, $err) = $session->result;
+		return 0 if $err !~ /57014/;
+		$milliseconds *= 2;
+	}
+	return 0;
+}
+
 # Descriptors of a process that stand for a connection or shared memory.
 sub descriptors
 {
@@ -93,7 +113,7 @@ my $idle = descriptors($service);
 my $session = $node->session;
 my $holder = $node->session;
 
-$session->run(q{SET statement_timeout = '60s'});
+$session->run(q{SET statement_timeout = '170s'});
 for my $name (sort keys %queries)
 {
 	like($node->ask("EXPLAIN $queries{$name}"), qr/GpuSortExchange/, "$name: the plan");
@@ -235,9 +255,8 @@ for my $stage (sort keys %gates)
 		'terminate a worker', 'statement_timeout')
 	{
 		$holder->run('SELECT pg_advisory_lock(1)');
-		$session->run(q{SET statement_timeout = '1500ms'}) if $how eq 'statement_timeout';
-		$session->send($gates{$stage});
-		ok(waits_at_gate($node), "$stage: a process waits");
+		ok(begins_to_wait($node, $session, $gates{$stage}, $how eq 'statement_timeout' ? 1500 : 170000),
+			"$stage: a process waits");
 		# the first that waits may be the leader, which ends with its session
 		my ($pid) = grep { $_ != $session->backend } split /\n/,
 			$node->ask(q{SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
@@ -272,7 +291,7 @@ for my $stage (sort keys %gates)
 		$holder->run('SELECT pg_advisory_unlock_all()');
 		# a query that is cancelled may have got the lock just then
 		$session->run("SELECT pg_advisory_unlock_all()");
-		$session->run(q{SET statement_timeout = '60s'});
+		$session->run(q{SET statement_timeout = '170s'});
 		ok(nothing_left($node, $service, $idle), 'nothing is left');
 		is($session->run($queries{window}), $right{window}, 'the session goes on');
 	}
@@ -315,7 +334,7 @@ cmp_ok($after[3], '<=', $before[3], 'descriptors of the service');
 
 # two sessions at once
 my @sessions = map { $node->session } 1 .. 3;
-$_->run(q{SET statement_timeout = '60s'}) for @sessions;
+$_->run(q{SET statement_timeout = '170s'}) for @sessions;
 for my $name (sort keys %queries)
 {
 	$_->send($queries{$name}) for @sessions;
@@ -365,32 +384,36 @@ is($wrong, 0, 'killed again and again: no wrong answer');
 ($service) = $node->services;
 ok(nothing_left($node), 'nothing is left');
 
-# stopped, and going on
+# stopped, and going on; its supervisor would kill it before long
+my ($supervisor) = $node->supervisors;
 for my $stage (sort keys %gates)
 {
 	$holder->run('SELECT pg_advisory_lock(1)');
 	$session->send($gates{$stage});
 	ok(waits_at_gate($node), "$stage: a process waits");
-	kill 'STOP', $service;
+	kill 'STOP', $supervisor, $service;
 	$holder->run('SELECT pg_advisory_unlock(1)');
 	sleep 0.5;
-	kill 'CONT', $service;
+	kill 'CONT', $service, $supervisor;
 	my ($out, $err) = $session->result;
 	is($out, $answers{$stage}, 'right when a service that was stopped goes on') or diag $err;
 
 	$holder->run('SELECT pg_advisory_lock(1)');
-	$session->run(q{SET statement_timeout = '2s'});
-	my $start = time;
 	$session->send($gates{$stage});
 	ok(waits_at_gate($node), "$stage: a process waits");
-	kill 'STOP', $service;
+	kill 'STOP', $supervisor, $service;
 	$holder->run('SELECT pg_advisory_unlock(1)');
+	# until all of its processes wait, or it needs the service no more
+	my $pid = $session->backend;
+	wait_until(sub { $session->answered || $node->ask("SELECT count(*) FROM pg_stat_activity
+		WHERE $pid IN (pid, leader_pid) AND wait_event IS NULL") == 0 });
+	$node->ask("SELECT pg_cancel_backend($pid)");
+	my $start = time;
 	($out, $err) = $session->result;
 	ok($err =~ /57014/ || $out eq $answers{$stage}, 'with a service that is stopped the query can be cancelled')
 		or diag "$out $err";
 	in_time($start, 'in time');
-	kill 'CONT', $service;
-	$session->run(q{SET statement_timeout = '60s'});
+	kill 'CONT', $service, $supervisor;
 	ok(nothing_left($node), 'nothing is left');
 }
 $_->close for @sessions, $session, $holder;
@@ -411,7 +434,7 @@ SKIP:
 		. q{WHERE id > 20000});
 	for my $leader ('on', 'off')
 	{
-		my $set = "SET parallel_leader_participation = $leader; SET statement_timeout = '60s'; ";
+		my $set = "SET parallel_leader_participation = $leader; SET statement_timeout = '170s'; ";
 		like($node->safe_psql('postgres',
 			"$set EXPLAIN (ANALYZE, VERBOSE) SELECT g, id, pad, sum(id) OVER (PARTITION BY g ORDER BY id) FROM grown"),
 			qr/GpuSortExchange.*fallback: tuplesort/s,
@@ -431,7 +454,7 @@ $node = new_node('pool', 'gpusort.staging_memory = 16MB', 'max_parallel_workers_
 	'max_worker_processes = 30', 'max_parallel_workers = 28');
 $node->safe_psql('postgres', 'ALTER TABLE t SET (parallel_workers = 8)');
 @sessions = map { $node->session } 1 .. 4;
-$_->run(q{SET statement_timeout = '100s'}) for @sessions;
+$_->run(q{SET statement_timeout = '170s'}) for @sessions;
 is($sessions[0]->run($queries{$_}), $right{$_}, "$_: eight workers and the smallest pool") for sort keys %queries;
 for my $name (sort keys %queries)
 {
