@@ -68,6 +68,8 @@ INIT
 	$ENV{TMPDIR} = $ENV{TESTDIR};
 	$ENV{TESTDATADIR} = "$ENV{TESTDIR}/tmp_check";
 	$ENV{TESTLOGDIR} = "$ENV{TESTDATADIR}/log";
+	# pg_ctl waits as long as tests do
+	$ENV{PGCTLTIMEOUT} //= $PostgreSQL::Test::Utils::timeout_default;
 	make_path($ENV{TESTLOGDIR});
 	# PostgreSQL::Test::Utils of 17 and later does so: IPC::Run then learns at once that a process has ended
 	$SIG{CHLD} = sub { } unless defined $SIG{CHLD};
@@ -103,11 +105,13 @@ use Test::More;
 our @ISA = qw(PostgreSQL::Test::Cluster);
 $ENV{PGUSER} = 'postgres';
 
-# The settings of every server; those that a test names come after them.
+# The settings of every server; those that a test names come after them.  Statistics, and with them plans, change when
+# a test says so.
 my @settings = (
 	'restart_after_crash = on', 'log_statement = none', "log_line_prefix = '%m [%p] %b '", 'fsync = off',
 	'wal_level = minimal', 'max_wal_senders = 0', 'shared_buffers = 32MB', 'max_wal_size = 256MB', 'max_connections = 60',
-	"listen_addresses = ''", 'jit = off', 'max_parallel_workers_per_gather = 0', "shared_preload_libraries = 'gpusort'",
+	"listen_addresses = ''", 'jit = off', 'autovacuum = off', 'max_parallel_workers_per_gather = 0',
+	"shared_preload_libraries = 'gpusort'",
 	"gpusort.engine = '$engine'", 'gpusort.staging_memory = 64MB', 'gpusort.min_rows = 0', 'gpusort.verify_rows = on');
 
 # A node with a socket directory, so that no port has to be looked for.
@@ -307,6 +311,8 @@ sub wait_service
 	my ($self, $other) = @_;
 	my $pid;
 
+	# a sort that is tried before may wait in vain, and count as one that has fallen back
+	wait_until(sub { scalar(() = $self->sockets) });
 	wait_until(sub {
 		($pid) = $self->services;
 		return defined $pid && (!defined $other || $pid != $other) && $self->method eq 'radix';

@@ -10,7 +10,7 @@ my $node = GpuSortNode->new('main');
 $node->init(
 	conf => [ 'gpusort.index_builds = on', 'gpusort.force = on', 'gpusort.log_decisions = on', 'gpusort.min_rows = 0',
 		'max_parallel_workers = 8', 'max_worker_processes = 12', 'max_parallel_maintenance_workers = 2',
-		'min_parallel_table_scan_size = 0', 'fsync = off', 'lock_timeout = 60s' ]);
+		'min_parallel_table_scan_size = 0', 'fsync = off', 'lock_timeout = 150s', 'autovacuum = on' ]);
 $node->start;
 $node->wait_service;
 plan skip_all => 'no amcheck' unless eval { $node->safe_psql('postgres', 'CREATE EXTENSION amcheck'); 1 };
