@@ -52,6 +52,7 @@ sub write
 	while (length $bytes)
 	{
 		my $written = syswrite $self->{socket}, $bytes;
+		next if !defined $written && $!{EINTR};
 		return unless defined $written;
 		substr($bytes, 0, $written) = '';
 	}
@@ -219,8 +220,8 @@ sub cancel
 	my ($self) = @_;
 	my $socket = IO::Socket::UNIX->new(Peer => $self->{path}) or croak "$self->{path}: $!";
 	syswrite $socket, pack 'NNNN', 16, 80877102, $self->{backend}, $self->{key};
-	# the server closes the connection when it has sent the signal
-	sysread $socket, my $end, 1;
+	# the server closes the connection when it has sent the signal; the end of a child interrupts the wait
+	1 until defined sysread($socket, my $end, 1) || !$!{EINTR};
 	return;
 }
 
