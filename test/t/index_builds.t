@@ -454,8 +454,9 @@ sub nothing_left
 
 ok(begin_waiting(), 'a build waits');
 # The leader goes on to the next phase where it is a worker that waits at the row.
-like($node->safe_psql('postgres', 'SELECT phase, blocks_total > 0 FROM pg_stat_progress_create_index'),
-	qr/^building index: (?:scanning table|sorting live tuples)\|t$/, 'it tells of its progress');
+ok($node->poll_query_until('postgres', q{SELECT phase IN ('building index: scanning table', }
+	. q{'building index: sorting live tuples') AND blocks_total > 0 FROM pg_stat_progress_create_index}),
+	'it tells of its progress');
 my $before = files();
 $node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $builder->backend . ')');
 like(($builder->result)[1], qr/canceling statement/, 'it is cancelled');
@@ -468,14 +469,8 @@ ok(wait_files($before - 1), 'nor its file');
 sub wait_files
 {
 	my ($most) = @_;
-	for (1 .. 50)
-	{
-		$node->safe_psql('postgres', 'CHECKPOINT');
-		return 1 if files() <= $most;
-		select undef, undef, undef, 0.2;
-	}
-	diag(files() . " files, not $most");
-	return 0;
+	return wait_until(sub { $node->safe_psql('postgres', 'CHECKPOINT'); return files() <= $most })
+		|| diag(files() . " files, not $most") && 0;
 }
 
 ok(begin_waiting(), 'a build waits again');
