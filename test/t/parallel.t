@@ -183,10 +183,12 @@ for my $round (1 .. 2)
 $_->close for @many;
 
 # no service to begin with
-kill 'STOP', my ($stopped) = $node->services;
+# the supervisor would kill the service before long
+my @stopped = ($node->supervisors, $node->services);
+kill 'STOP', @stopped;
 my (undef, undef, $err) = $node->psql('postgres', "SET statement_timeout = 1000; $all");
 like($err, qr/statement timeout/, 'a service that hangs: the query is cancelled');
-kill 'CONT', $stopped;
+kill 'CONT', @stopped;
 is($node->safe_psql('postgres', $all), $right, 'and right when it goes on');
 $node->remove;
 
@@ -195,10 +197,14 @@ $node = GpuSortNode->new('loading');
 $node->init(conf => [ "shared_preload_libraries = ''", @parallel ]);
 $node->start;
 $node->safe_psql('postgres', "LOAD 'gpusort'; $tables");
-like($node->safe_psql('postgres', q{
-	LOAD 'gpusort';
-	SET parallel_leader_participation = off;
-	EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id}),
-	qr/Workers Launched: 3.*Rows Ingested: 250000\n.*worker \d [1-9]/s, 'loaded by LOAD: workers ingest rows');
+# a sort waits for two seconds for the service that it starts
+wait_until(sub {
+	$text = $node->safe_psql('postgres', q{
+		LOAD 'gpusort';
+		SET parallel_leader_participation = off;
+		EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id});
+	return $text =~ /radix/;
+});
+like($text, qr/Workers Launched: 3.*Rows Ingested: 250000\n.*worker \d [1-9]/s, 'loaded by LOAD: workers ingest rows');
 
 done_testing;

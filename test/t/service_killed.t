@@ -57,11 +57,13 @@ is($node->safe_psql('postgres',
 $service = $node->wait_service($service);
 
 # stopped, not killed: while it hangs, queries can be cancelled
-kill 'STOP', $service;
+# the supervisor would kill it before long
+my @stopped = ($node->supervisors, $service);
+kill 'STOP', @stopped;
 my ($status, $out, $err) = $node->psql('postgres',
 	q{SET gpusort.force = on; SET statement_timeout = 500; SELECT count(*) FROM (SELECT * FROM t ORDER BY k OFFSET 0) s});
 ok($status == 0 || $err =~ /statement timeout/, 'a service that hangs can be waited for or cancelled') or diag $err;
-kill 'CONT', $service;
+kill 'CONT', @stopped;
 is($node->method, 'radix', 'and goes on');
 
 # during ingest: few rows in, none sent yet; and many sent
