@@ -134,9 +134,12 @@ like($plain->safe_psql('postgres',
 	"SELECT gpusort_version(); $parallel $widen EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) "
 	. "FROM t", @alice),
 	 qr/Workers Launched: 2/, 'parallel queries of a session that has called it');
-like($plain->safe_psql('postgres', "LOAD 'gpusort'; SET SESSION AUTHORIZATION alice; "
-	. "$parallel $widen EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k"),
-	 qr/Workers Launched: 2.*radix/s, 'LOAD by a superuser is a decision: parallel sorts of a user');
+# a sort waits for two seconds for the service that it starts
+ok(wait_until(sub {
+	$plan = $plain->safe_psql('postgres', "LOAD 'gpusort'; SET SESSION AUTHORIZATION alice; "
+		. "$parallel $widen EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k");
+	return $plan =~ /Workers Launched: 2.*radix/s;
+}), 'LOAD by a superuser is a decision: parallel sorts of a user') or diag $plan;
 ok(wait_until(sub { scalar $plain->services == 1 }), 'with a service');
 is($plain->method(@alice), 'native', 'but in that session only');
 like($plain->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_devices', extra_params => [qw(-U monitor)]), qr/t/,

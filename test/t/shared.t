@@ -40,15 +40,18 @@ sub module_of_build
 my $old = module_of_build('old');
 $node->start;
 my $first = $node->session;
-like($first->run("LOAD '$old'; $sort"), qr/$engine_name radix/, 'a session that loads a module by itself sorts');
+my $text;
+# a sort waits for two seconds for the service that it starts
+ok(wait_until(sub { ($text = $first->run("LOAD '$old'; $sort")) =~ /$engine_name radix/ }),
+	'a session that loads a module by itself sorts') or diag $text;
 my ($service) = $node->services;
 open my $file, '<', "/proc/$service/cmdline" or die $!;
 my ($build) = <$file> =~ /--build\0([0-9a-f]{16})\0/;
 close $file;
 my $new = module_of_build('new', $build);
 my $second = $node->session;
-my $text = $second->run("LOAD '$new'; $sort");
-like($text, qr/GpuSort.*$engine_name radix/s, 'one that loads a module of another build, too');
+ok(wait_until(sub { ($text = $second->run("LOAD '$new'; $sort")) =~ /GpuSort.*$engine_name radix/s }),
+	'one that loads a module of another build, too') or diag $text;
 like($first->run($sort), qr/$engine_name radix/, 'and the first goes on');
 is(scalar $node->services, 2, 'with a service each');
 is(scalar $node->supervisors, 2, 'and a supervisor each');
