@@ -35,7 +35,7 @@ my $source = q{
 	CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 	CREATE DOMAIN positive AS int CHECK (value > 0);
 	VACUUM ANALYZE;
-};
+} . gate_sql('IMMUTABLE PARALLEL SAFE');
 
 my $node = GpuSortNode->new('main');
 $node->init(conf => \@conf, has_archiving => 0, extra => [ qw(-A trust -N --no-locale -E UTF8 -k) ]);
@@ -51,7 +51,23 @@ my $wide = "SELECT *, $window";
 my $narrow = "SELECT id, $window";
 my $toasted = "SELECT *, $sum FROM long";
 
-my $has_worker = q{SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = 'parallel worker'};
+# A session that holds lock 1, for which a process waits that calls gate.
+sub gatekeeper
+{
+	my $session = $node->session;
+
+	$session->run('SELECT pg_advisory_lock(1)');
+	return $session;
+}
+
+# A process waits there, and the workers wait there, or for the pages before theirs: so they stay.
+sub waits_at_gate
+{
+	return wait_until(sub { $node->ask(q{SELECT count(*) > 0
+			AND bool_and(coalesce(wait_event_type IN ('Lock', 'Extension'), false))
+			AND EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)
+		FROM pg_stat_activity WHERE backend_type = 'parallel worker'}) eq 't' });
+}
 
 # Files of relations
 sub files
@@ -162,8 +178,8 @@ makes_same("CREATE TABLE o AS $wide", 'CREATE TABLE AS', then => sub {
 	my ($table) = @_;
 	my ($error, $out);
 
-	is($node->safe_psql('postgres', "SELECT n_tup_ins, n_live_tup FROM pg_stat_user_tables WHERE relname = '$table'"),
-		'30000|30000', 'counted');
+	ok($node->poll_query_until('postgres',
+		"SELECT n_tup_ins, n_live_tup FROM pg_stat_user_tables WHERE relname = '$table'", '30000|30000'), 'counted');
 	$node->safe_psql('postgres', "CREATE INDEX ON $table (id); UPDATE $table SET id = id WHERE id % 100 = 0;
 		DELETE FROM $table WHERE id % 7 = 0; VACUUM $table; INSERT INTO $table SELECT * FROM $table WHERE id < 100");
 	is($node->safe_psql('postgres', "SET enable_indexscan = off; SET enable_bitmapscan = off;
@@ -401,42 +417,44 @@ $node->safe_psql('postgres', 'DROP TABLE o; DROP TABLESPACE space');
 
 # Ends: cancels, processes terminated; no table, no file
 my $slow = "CREATE TABLE o AS SELECT id, CASE WHEN id > 20000 THEN slow(id) END AS z, v, $window";
+my $gated = $slow =~ s/slow\(id\)/gate(id, 25000)/r;
+my $end_workers = q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+	WHERE backend_type = 'parallel worker'};
 $node->safe_psql('postgres', 'DROP TABLE IF EXISTS o; CHECKPOINT');
 my $files = files();
 for my $case ([ 'cancel', q{SELECT pg_cancel_backend(%d)}, qr/canceling statement due to user request/ ],
-	[ 'a worker terminated',
-		q{SELECT pg_terminate_backend(min(pid)) FROM pg_stat_activity WHERE backend_type = 'parallel worker'},
-		qr/terminating background worker|parallel worker|terminating connection/ ],
+	[ 'workers terminated', $end_workers, qr/terminating background worker|parallel worker|terminating connection/ ],
 	[ 'the leader terminated', q{SELECT pg_terminate_backend(%d)},
 		qr/terminating connection due to administrator command/ ])
 {
 	my ($what, $sql, $error) = @$case;
 	my $maker = $node->session;
+	my $gatekeeper = gatekeeper();
 
 	$maker->run('SET gpusort.min_rows = 0');
-	$maker->send($slow);
-	ok(wait_until(sub { $node->ask($has_worker) eq 't' }), "$what: it runs");
-	sleep 0.3;
+	$maker->send($gated);
+	ok(waits_at_gate(), "$what: it runs");
 	$node->safe_psql('postgres', sprintf($sql, $maker->backend));
+	$gatekeeper->close;
 	like(($maker->result)[1], $error, "$what: it ends");
 	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname = 'o'}), 0, "$what: no table");
-	ok(wait_until(sub { $node->ask('CHECKPOINT'); files() <= $files }, 20), "$what: no file");
+	ok(wait_until(sub { $node->ask('CHECKPOINT'); files() <= $files }), "$what: no file");
 }
 
 # An INSERT that ends so leaves the table as it was
 for my $case ([ 'cancel', q{SELECT pg_cancel_backend(%d)} ],
-	[ 'a worker terminated',
-		q{SELECT pg_terminate_backend(min(pid)) FROM pg_stat_activity WHERE backend_type = 'parallel worker'} ])
+	[ 'workers terminated', $end_workers ])
 {
 	my ($what, $sql) = @$case;
 	my $maker = $node->session;
+	my $gatekeeper = gatekeeper();
 
 	$maker->run("SET gpusort.min_rows = 0; DROP TABLE IF EXISTS o; $like_t; INSERT INTO o VALUES (0); SAVEPOINT a");
-	$maker->send('INSERT INTO o (id, i8, v) SELECT id, CASE WHEN id > 20000 THEN slow_sum(id) END, v FROM t
+	$maker->send('INSERT INTO o (id, i8, v) SELECT id, CASE WHEN id > 20000 THEN gate(id, 25000) END, v FROM t
 		ORDER BY g, id');
-	ok(wait_until(sub { $node->ask($has_worker) eq 't' }), "INSERT, $what: it runs");
-	sleep 0.3;
+	ok(waits_at_gate(), "INSERT, $what: it runs");
 	$node->safe_psql('postgres', sprintf($sql, $maker->backend));
+	$gatekeeper->close;
 	like(($maker->result)[1], qr/canceling statement|terminating|parallel worker/, "INSERT, $what: it ends");
 	$maker->run("ROLLBACK TO a; INSERT INTO o $by_n; COMMIT");
 	is(tuples('o'), $node->safe_psql('postgres', q{
@@ -497,14 +515,19 @@ is(tuples('un'), $had{a}, 'an unlogged table has its rows after a restart');
 for my $who ('parallel worker', 'client backend')
 {
 	my $maker = $node->session;
+	my $gatekeeper = gatekeeper();
+	my $log = -s $node->logfile;
 
 	$node->wait_service;
-	$maker->send($slow =~ s/TABLE o/TABLE killed/r);
-	wait_until(sub { $node->ask($has_worker) eq 't' });
-	sleep 0.7;
+	$maker->send($gated =~ s/TABLE o/TABLE killed/r);
+	ok(waits_at_gate(), "a table is made before a $who is killed");
 	kill 'KILL', $node->safe_psql('postgres',
 		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$who' AND query LIKE 'CREATE TABLE killed%' LIMIT 1");
-	ok(wait_until(sub { $maker->result; eval { $node->safe_psql('postgres', 'SELECT 1'); 1 } }, 60), "a $who is killed");
+	$maker->result;
+	ok(wait_until(sub { slurp_file($node->logfile, $log) =~ /all server processes terminated; reinitializing/ }),
+		"a $who is killed");
+	ok($node->poll_query_until('postgres', 'SELECT true'), 'the server starts again');
+	$gatekeeper->close;
 	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname = 'killed'}), 0, 'no table');
 	is(tuples('again'), $had{again}, 'another is as it was');
 }
