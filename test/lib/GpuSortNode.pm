@@ -299,10 +299,22 @@ sub sockets
 sub supervisors
 {
 	my ($self) = @_;
-	return grep {
-		open my $file, '<', "/proc/$_/cmdline";
-		defined $file && (<$file> // '') =~ /gpusort supervisor/;
-	} $self->processes('postgres');
+	return grep { command_line($_) =~ /gpusort supervisor/ } $self->processes('postgres');
+}
+
+# The arguments of a process, each with a NUL behind it; nothing if it has ended.
+sub command_line
+{
+	my ($pid) = @_;
+	open my $file, '<', "/proc/$pid/cmdline" or return '';
+	return <$file> // '';
+}
+
+# Whether the service sorts.  After a crash the server lets nobody in for a while.
+sub _sorts
+{
+	my ($self) = @_;
+	return (eval { $self->method } // '') eq 'radix';
 }
 
 # Waits until there is a service, other than the one given, that does sort.  Returns its process id.
@@ -315,8 +327,22 @@ sub wait_service
 	wait_until(sub { scalar(() = $self->sockets) });
 	wait_until(sub {
 		($pid) = $self->services;
-		return defined $pid && (!defined $other || $pid != $other) && $self->method eq 'radix';
+		return defined $pid && (!defined $other || $pid != $other) && $self->_sorts;
 	}) or croak 'the sort service does not come back';
+	return $pid;
+}
+
+# Waits until the only service is one with this option, and does sort: others may have been asked to leave, and do so
+# in their time.  Returns its process id.
+sub wait_service_with
+{
+	my ($self, $option, $value) = @_;
+	my $pid;
+
+	wait_until(sub {
+		($pid, my @others) = $self->services;
+		return defined $pid && !@others && index(command_line($pid), "\0--$option\0$value\0") > 0 && $self->_sorts;
+	}) or croak "there is no sort service with --$option $value, or not alone";
 	return $pid;
 }
 

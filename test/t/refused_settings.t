@@ -84,9 +84,7 @@ $node->init(conf => [ "gpusort.allowed = 'nope'", "gpusort.host_memory = '2MB'",
 $node->start;
 sub arguments
 {
-	my ($pid) = $node->services;
-	open my $file, '<', "/proc/$pid/cmdline" or return '';
-	return join ' ', split /\0/, <$file>;
+	return join ' ', map { split /\0/, GpuSortNode::command_line($_) } $node->services;
 }
 my $arguments;
 ok(wait_until(sub { ($arguments = arguments()) =~ /--engine/ }), 'a service');

@@ -57,7 +57,7 @@ $_->close for @sessions;
 is(scalar(split /\n/, $cursor->run('FETCH ALL FROM c')), 249999, 'the cursor goes on');
 $cursor->run('COMMIT');
 ok(my $next = $node->wait_service($service), 'another service takes over');
-is(scalar $node->services, 1, 'and is the only one');
+ok(wait_until(sub { $node->services == 1 }), 'and is the only one');
 is($node->safe_psql('postgres', 'SHOW gpusort.staging_memory'), '32MB', 'with the new setting');
 open my $file, '<', "/proc/$next/cmdline" or die;
 like(<$file>, qr/--staging-memory\0?=?33554432/, 'in its command line');

@@ -4,7 +4,6 @@ use strict;
 use warnings;
 
 use GpuSortNode;
-use PostgreSQL::Test::Utils qw(slurp_file);
 use Test::More;
 use Time::HiRes qw(time);
 
@@ -58,8 +57,8 @@ is($node->method, 'radix', 'sorts go on');
 is(scalar $node->services, 5, 'as they did');
 is(scalar(split /\n/, $_->run('FETCH ALL FROM c')), 249999, 'the rows of a cursor') for @cursors;
 $cursors[0]->run('COMMIT');
-ok(wait_until(sub { my @running = map { slurp_file("/proc/$_/cmdline") } $node->services;
-	grep { /--staging-memory\0@{[ 92 << 20 ]}\0/ } @running }),
+my $argument = sprintf "--staging-memory\0%d\0", 92 << 20;
+ok(wait_until(sub { grep { index(GpuSortNode::command_line($_), $argument) > 0 } $node->services }),
    'when a service has left, the change is applied');
 $_->run('COMMIT') for @cursors;
 ok(wait_until(sub { scalar $node->services == 1 }), 'one service is left');
