@@ -30,7 +30,8 @@ $node->reload;
 ok(wait_until(sub { substr($node->log_text, $before) =~ /WARNING:.*$too_much/ }), 'a reload tells the log again');
 $node->append_conf('postgresql.conf', q{gpusort.host_memory = '64MB'});
 $node->reload;
-$node->wait_service;
+# while one takes over from another nobody is told of engines
+$node->wait_service_with('host-memory', 64 << 20);
 
 # an engine that is not there
 SKIP:
@@ -47,6 +48,7 @@ SKIP:
 	ok(wait_until(sub { substr($node->log_text, $before) =~ /WARNING:.*$no_device/ }), 'a reload tells the log');
 	$node->append_conf('postgresql.conf', q{gpusort.engine = 'host'});
 	$node->reload;
+	wait_until(sub { $node->safe_psql('postgres', 'SHOW gpusort.engine') eq 'host' });
 	unlike(complaint(q{SELECT 1}), qr/NOTICE/, 'others are not told');
 }
 
