@@ -55,9 +55,16 @@ for my $memory ('1GB', '64MB')
 	# as many as there is room for, and those that come in their turn: nobody waits for more than five seconds, in which
 	# a busy machine does a few of them
 	cmp_ok($taken, '>=', 2, 'they are done by the service');
-	(undef, my @plans) = all_at_once("EXPLAIN (ANALYZE, COSTS OFF) $sort");
-	is(join("\n", grep { !/Sort Method: (?:cpu|gpu) radix|Fallback Reason: .*after a wait of \d{3,} ms/ } @plans), '',
-		'all of them, but for those that have waited');
+	# where a busy machine stops all for 250 ms nobody waits any longer, nor does who comes then (session_queue.c)
+	my $kept_out = qr/Fallback Reason: .*(?:after a wait of \d{3,} ms|: other sorts use)/;
+	my (@plans, @others);
+	for my $try (1 .. 20)
+	{
+		(undef, @plans) = all_at_once("EXPLAIN (ANALYZE, COSTS OFF) $sort");
+		push @others, grep { !/Sort Method: (?:cpu|gpu) radix|$kept_out/ } @plans;
+		last if grep { /Queue Wait/ } @plans;
+	}
+	is(join("\n", @others), '', 'all of them, but for those that others keep out');
 	ok((grep { /Queue Wait: [\d.]+ ms/ } @plans) > 0, 'EXPLAIN tells how long a sort has waited');
 	cmp_ok($node->safe_psql('postgres', 'SELECT queue_time FROM gpusort_stats'), '>', 0, 'and so does gpusort_stats');
 }
