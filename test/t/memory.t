@@ -66,5 +66,6 @@ ok($ways{fallback}, 'some sorts were full for want of memory');
 ok($ways{service}, 'some had enough of it');
 is(join(' ', grep { /neither/ } keys %ways), '', 'that is all of them');
 is(join(' ', $node->services), $service, 'the service is the same');
-is($node->safe_psql('postgres', 'SELECT sum(memory_used) FROM gpusort_devices'), '0', 'and holds no memory of theirs');
+ok(wait_until(sub { $node->ask('SELECT sum(memory_used) FROM gpusort_devices') eq '0' }),
+	'and holds no memory of theirs');
 done_testing();
