@@ -214,17 +214,17 @@ for my $i (1, 2)
 			'auto_explain.log_timing = off', 'auto_explain.log_nested_statements = on', '');
 	$shard->restart;
 	$shard->wait_service;
-	$shard->safe_psql('postgres', q{
+	$shard->safe_psql('postgres', gate_sql('STABLE') . q{
 		CREATE FUNCTION first_of_part() RETURNS SETOF part STABLE
 			LANGUAGE plpgsql AS 'BEGIN RETURN QUERY SELECT DISTINCT ON (g) * FROM public.part ORDER BY g, k, id; END';
 		CREATE VIEW first_view AS SELECT * FROM first_of_part();
-		CREATE VIEW slowly AS SELECT i AS id FROM generate_series(1, 1000) i WHERE pg_sleep(0.001) IS NOT NULL;
+		CREATE VIEW gated AS SELECT i AS id FROM generate_series(1, 1000) i WHERE gate(i, 500) > 0;
 		CREATE VIEW slow AS SELECT i AS id FROM generate_series(1, 100000) i WHERE pg_sleep(0.01) IS NOT NULL});
 	$main->safe_psql('postgres', "CREATE TABLE first ($columns) PARTITION BY HASH (g)") if $i == 1;
 	$main->safe_psql('postgres',
 		"CREATE FOREIGN TABLE first$i PARTITION OF first FOR VALUES WITH (MODULUS 3, REMAINDER $i) SERVER shard$i "
 		. "OPTIONS (table_name 'first_view'); "
-		. "CREATE FOREIGN TABLE slowly$i (id int) SERVER shard$i OPTIONS (table_name 'slowly', fetch_size '100'); "
+		. "CREATE FOREIGN TABLE gated$i (id int) SERVER shard$i OPTIONS (table_name 'gated', fetch_size '100'); "
 		. "CREATE FOREIGN TABLE slow$i (id int) SERVER shard$i OPTIONS (table_name 'slow')");
 }
 $main->safe_psql('postgres', q{
@@ -284,11 +284,14 @@ all_right('when it is back');
 # The coordinator's is killed while it takes rows in from all shards: they are read again.
 my ($service) = $main->services;
 $session->run('SET gpusort.force = on; SET gpusort.min_rows = 0');
+$_->ask('SELECT pg_advisory_lock(1)') for @shards;
 $session->send(q{SELECT string_agg(id::text, ',') }
-	. q{FROM (SELECT id FROM (SELECT id FROM slowly1 UNION ALL SELECT id FROM slowly2) u ORDER BY id) s});
+	. q{FROM (SELECT id FROM (SELECT id FROM gated1 UNION ALL SELECT id FROM gated2) u ORDER BY id) s});
 ok(wait_until(sub { $main->ask('SELECT count(*) FROM gpusort_jobs') == 1 }),
 	'the coordinator takes rows in');
 kill 'KILL', $service;
+ok(wait_until(sub { !grep { $_ == $service } $main->services }), 'its service is gone');
+$_->ask('SELECT pg_advisory_unlock(1)') for @shards;
 ($out, $err) = $session->result;
 is($out, join(',', map { ($_, $_) } 1 .. 1000), 'and reads them again when its service is killed') or diag $err;
 $main->wait_service($service);
