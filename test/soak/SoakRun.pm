@@ -51,6 +51,9 @@ service => $engine eq 'cuda' ? 131072 : 16384);
 my $settled_seconds = 65;
 my $short_seconds = 300;
 
+# A guard against hanging: for so many seconds the fuzzer may be busy with its last queries.
+my $last_seconds = 600;
+
 # The service of a server that it ended with: what the log may say because of faults.
 my $of_faults = qr/sort service \(PID \d+\) was terminated by signal 9\b/;
 
@@ -145,7 +148,7 @@ sub _measure
 	$_->rest for @{ $self->{witnesses} };
 	$self->{faults}->undo;
 	$_->exercise for @{ $self->{witnesses} };
-	wait_until(sub { $node->safe_psql('postgres', $busy) eq '' }, 30)
+	wait_until(sub { $node->safe_psql('postgres', $busy) eq '' })
 		or $self->_wrong('nothing should sort: ' . $node->safe_psql('postgres', $busy));
 	sleep($settle && $self->{seconds} >= $short_seconds ? $settled_seconds : 1);
 
@@ -243,7 +246,7 @@ sub _part
 {
 	my ($self, $part, $seconds, $weather) = @_;
 	my ($pid, $directory) = $self->_start_fuzz($part, $seconds);
-	my $end = time + $seconds + 150;
+	my $end = time + $seconds + $last_seconds;
 	my $next_line = time + 60;
 
 	$self->_say('%s: %.0f s', $part, $seconds);
@@ -286,7 +289,7 @@ sub _stop_server
 	my $start = time;
 	$node->stop('fast', fail_ok => 1) or $self->_wrong('the server does not stop');
 	$self->{stop_seconds} = time - $start;
-	wait_until(sub { !$node->processes }, 10) or $self->_wrong('processes are left: ' . join ' ', $node->processes);
+	wait_until(sub { !$node->processes }) or $self->_wrong('processes are left: ' . join ' ', $node->processes);
 	# the lock stays, and is taken by the next service
 	my @files = grep { !/\.lock$/ } service_files($node);
 	$self->_wrong("files are left: @files") if @files;
