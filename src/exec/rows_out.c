@@ -116,26 +116,35 @@ send_bytes(RowsOut *out, const char *bytes, Size length)
 		gpusort_messages_send(bytes, length);
 }
 
-/*
- * Sends the first rows that were formed, behind what COPY puts before them: to a client in one message with the first.
- */
+/* Sends what COPY puts before the first row, and what has been put behind it: to a client in one message. */
 static void
-send_first(RowsOut *out, const char *bytes, Size length)
+send_head(RowsOut *out)
 {
 	StringInfo head = &out->former->head;
-	Size sent = 0;
 
 	if (out->file != NULL)
 		send_bytes(out, head->data, head->len);
 	else
-	{
-		sent = gpusort_message_length(bytes);
-		appendBinaryStringInfo(head, bytes + GPUSORT_MESSAGE_HEAD_BYTES, sent - GPUSORT_MESSAGE_HEAD_BYTES);
-		gpusort_message_send(bytes[0], head->data, head->len);
-	}
+		gpusort_message_send('d', head->data, head->len);
 	pfree(head->data);
 	out->other_bytes -= gpusort_former_null_row_bytes(out->former); /* the row of NULLs is none */
 	out->head_sent = true;
+}
+
+/* Sends the first rows that were formed, behind what COPY puts before them: that is in the message of the first. */
+static void
+send_first(RowsOut *out, const char *bytes, Size length)
+{
+	const int before = GPUSORT_MESSAGE_HEAD_BYTES;
+	Size sent = 0;
+
+	gpusort_former_take_head(out->former);
+	if (out->file == NULL)
+	{
+		sent = gpusort_message_length(bytes);
+		appendBinaryStringInfo(&out->former->head, bytes + before, sent - before);
+	}
+	send_head(out);
 	send_bytes(out, bytes + sent, length - sent);
 }
 
@@ -149,10 +158,7 @@ send_formed(RowsOut *out, const GpuSortFormedRows *formed)
 	if (out->head_sent)
 		send_bytes(out, formed->data, formed->length);
 	else
-	{
-		gpusort_former_take_head(out->former);
 		send_first(out, formed->data, formed->length);
-	}
 	out->base.estate->es_processed += formed->rows - 1;
 	if (!formed->own)
 		bytes = formed->length - formed->rows * gpusort_former_message_head_bytes(out->former);
@@ -164,26 +170,19 @@ static bool
 send_row(RowsOut *out, TupleTableSlot *slot)
 {
 	GpuSortFormer *former = out->former;
-	bool more;
+	bool more = true;
 
 	/* the head has been taken where rows that come later were formed before */
 	if (!out->head_sent && former->head_taken)
 	{
-		gpusort_former_clear(former);
-		if (gpusort_former_row(former, slot))
-		{
-			send_first(out, former->caught.bytes.data, former->caught.bytes.len);
-			gpusort_former_clear(former);
-			count_copied(out, 1, 0);
-			return true;
-		}
-		if (out->file != NULL)
-			send_bytes(out, former->head.data, former->head.len);
-		else
-			gpusort_message_send('d', former->head.data, former->head.len);
+		gpusort_former_first_row(former, slot);
+		send_head(out);
 	}
-	out->head_sent = former->head_taken = true;
-	more = out->base.receiver->receiveSlot(slot, out->base.receiver);
+	else
+	{
+		out->head_sent = former->head_taken = true;
+		more = out->base.receiver->receiveSlot(slot, out->base.receiver);
+	}
 	count_copied(out, 1, 0);
 	return more;
 }

@@ -97,6 +97,18 @@ gpusort_former_row(GpuSortFormer *former, TupleTableSlot *slot)
 	return !former->caught.too_long;
 }
 
+/* Forms the first row of all behind the head, which has been taken, as the rest of its message, however long it is. */
+void
+gpusort_former_first_row(GpuSortFormer *former, TupleTableSlot *slot)
+{
+	const GpuSortCatch rows = former->caught;
+
+	former->caught = (GpuSortCatch){.bytes = former->head, .bodies_alone = true, .of_any_length = true};
+	form(former, slot);
+	former->head = former->caught.bytes;
+	former->caught = rows;
+}
+
 /*
  * Calls back with a former, in a worker, for a client that has such an encoding.  The caller has filled in receiver,
  * desc, has_head and for_file.

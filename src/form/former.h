@@ -38,6 +38,7 @@ typedef void (*GpuSortFormerCallback)(GpuSortFormer *former, void *arg);
 extern GpuSortFormer *gpusort_former_over(DestReceiver *receiver, TupleDesc desc, bool has_head, bool for_file);
 extern void gpusort_former_take_head(GpuSortFormer *former);
 extern bool gpusort_former_row(GpuSortFormer *former, TupleTableSlot *slot);
+extern void gpusort_former_first_row(GpuSortFormer *former, TupleTableSlot *slot);
 extern void gpusort_former_run(GpuSortFormer *former, int encoding, GpuSortFormerCallback callback, void *arg);
 
 /* What a binary COPY has for a row of NULLs: the number of columns, and a length for each. */

@@ -45,7 +45,7 @@ catch_message(char type, const char *body, size_t length)
 {
 	StringInfo bytes = &current->bytes;
 
-	if (length > GPUSORT_MESSAGE_MAX)
+	if (length > GPUSORT_MESSAGE_MAX && !current->of_any_length)
 	{
 		current->too_long = true;
 		return;
@@ -169,9 +169,8 @@ gpusort_messages_are_sent(void)
 void
 gpusort_catch_init(GpuSortCatch *caught, bool bodies_alone)
 {
+	*caught = (GpuSortCatch){.bodies_alone = bodies_alone};
 	initStringInfo(&caught->bytes);
-	caught->bodies_alone = bodies_alone;
-	caught->too_long = false;
 }
 
 /* Begins to catch what is sent, behind what was caught before.  Returns what the caller hands to end. */

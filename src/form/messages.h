@@ -33,6 +33,7 @@ typedef struct GpuSortCatch
 {
 	StringInfoData bytes; /* of messages, as they are sent: type, length, body */
 	bool bodies_alone;    /* without types and lengths, as a file has them */
+	bool of_any_length;   /* messages longer than GPUSORT_MESSAGE_MAX are caught, too */
 	bool too_long;        /* a message was, and is not in bytes */
 } GpuSortCatch;
 

@@ -270,13 +270,15 @@ ok(nothing_left(), 'nothing is left');
 
 # --- COPY to a file or a program ------------------------------------------------------------------
 
-# The answer and what is in the file are the same with gpusort and without.
+# The answer and what is in the file are the same with gpusort and without; meanwhile is done while it is on its way.
 sub same_file
 {
-	my ($wire, $what, $statement, $native) = @_;
+	my ($wire, $what, $statement, $native, $meanwhile) = @_;
 	return same($wire, $what, sub {
 		unlink $file;
-		my $answer = $wire->simple($statement);
+		$wire->send_simple($statement);
+		$meanwhile->() if $meanwhile;
+		my $answer = $wire->answer;
 		$answer->{file} = -e $file ? slurp_file($file) : '';
 		$answer->{bytes} .= $answer->{file};
 		return $answer;
@@ -748,6 +750,28 @@ for my $end ('cancel', 'statement_timeout', 'terminate', 'leave', 'worker')
 	ok(is_gone($other), 'the session has ended') if $end eq 'leave' || $end eq 'terminate';
 	$holder->simple('SELECT pg_advisory_unlock_all()');
 }
+
+# The first row of a binary COPY is too long to be formed, and comes from the only worker when the leader has formed all
+# others: it is in one message with what COPY puts before it.
+my $long_first = by_ranges(q{CASE gate(id, 50) WHEN 50 THEN repeat('long ', 3500000) ELSE v END AS v}, 'marked');
+for my $target ('STDOUT', "'$file'")
+{
+	my $copy = "COPY ($long_first) TO $target (FORMAT binary)";
+
+	$answer = same_file($wire, "the first row is too long to be formed, to $target", $copy);
+	my $native = $answer->{native};
+	$wire->simple('SET max_parallel_workers_per_gather = 1');
+	$holder->simple('SELECT pg_advisory_lock(1)');
+	same_file($wire, "and comes late, to $target", $copy, $native, sub {
+		ok(wait_until(sub { $node->ask(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'
+			AND wait_event = 'advisory'}) == 1 }), 'a worker waits');
+		ok(wait_until(sub { $node->ask(q{SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = }
+			. $wire->backend) eq 't' }), 'and its leader');
+		$holder->simple('SELECT pg_advisory_unlock(1)');
+	});
+	$wire->simple('RESET max_parallel_workers_per_gather');
+}
+unlink $file;
 
 # the service is killed while rows are on their way: all of them are right, or the error says so
 for my $part (0, 1, 8)
