@@ -303,12 +303,12 @@ begin_exchange(ExchangeState *state)
 	if (state->figures != NULL)
 		pfree(state->figures);
 	state->figures = MemoryContextAllocZero(gather->ps.state->es_query_cxt, bytes);
+	if (gpusort_force && !state->output->shared->leads_all)
+		gpusort_output_await_claim(state->output);
 	if (state->output->shared->into)
 		return fill_table(state);
 	if (state->ranges > 0 && state->output->shared->leads_all)
 		begin_all(state);
-	else if (gpusort_force)
-		gpusort_output_await_claim(state->output);
 	return NULL;
 }
 
