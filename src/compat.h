@@ -145,7 +145,6 @@
 #define RELATION_LOCATOR(relation)    ((relation)->rd_node)
 #define FIRST_LOCATOR_SUBID(relation) ((relation)->rd_firstRelfilenodeSubid)
 #define NEW_LOCATOR_SUBID(relation)   ((relation)->rd_newRelfilenodeSubid)
-#define DropRelationBuffers           DropRelFileNodeBuffers
 #define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->t_counts.t_numscans)
 #else
 #define RELATION_LOCATOR(relation)    ((relation)->rd_locator)

@@ -207,7 +207,8 @@ gpusort_plan_set_starts_workers(CustomScan *plan)
 List *
 gpusort_output_plan_pack(const GpuSortOutputInfo *info)
 {
-	return list_make1(list_make4_int(info->rescan_param, info->partial, info->partition_columns, info->only_formed));
+	return list_make1(list_make5_int(info->rescan_param, info->partial, info->partition_columns, info->only_formed,
+									 info->reads_tables));
 }
 
 /* Reads what gpusort_output_plan_pack wrote. */
@@ -216,12 +217,13 @@ gpusort_output_plan_unpack(const CustomScan *plan)
 {
 	const List *numbers = linitial(plan->custom_private);
 
-	Assert(list_length(numbers) == 4);
+	Assert(list_length(numbers) == 5);
 	return (GpuSortOutputInfo){
 		.rescan_param = linitial_int(numbers),
 		.partial = lsecond_int(numbers) != 0,
 		.partition_columns = lthird_int(numbers),
 		.only_formed = lfourth_int(numbers) != 0,
+		.reads_tables = list_nth_int(numbers, 4) != 0,
 	};
 }
 

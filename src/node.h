@@ -130,9 +130,10 @@ extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, 
 /* What a finished plan of a GpuSortOutput tells the executor. */
 typedef struct GpuSortOutputInfo
 {
-	int rescan_param; /* the Gather's parameter that restarts the plan below; -1 while it is not known */
-	bool partial;     /* each process passes its rows to the node above, not to a queue */
-	bool only_formed; /* workers run ranges only if rows leave the server or fill a table; otherwise the leader runs all */
+	int rescan_param;  /* the Gather's parameter that restarts the plan below; -1 while it is not known */
+	bool partial;      /* each process passes its rows to the node above, not to a queue */
+	bool only_formed;  /* workers run ranges only if rows leave the server or fill a table; else the leader runs all */
+	bool reads_tables; /* a function of the statement may read tables that it does not name */
 
 	/*
 	 * Rows that are equal in so many leading columns of the sort are a partition of the WindowAgg right above it, which

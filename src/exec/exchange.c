@@ -249,10 +249,6 @@ fill_table(ExchangeState *state)
 		return NULL;
 	}
 	gpusort_output_finish(state->output);
-
-	/* these are functions and types that are not PostgreSQL's own, and may read what is a table already */
-	if (state->css.ss.ps.state->es_plannedstmt->invalItems != NIL)
-		gpusort_new_table_forget_buffers(state->output->into);
 	memcpy(state->figures, state->output->shared->figures, state->nprocesses * sizeof(GpuSortProcessFigures));
 	for (int i = 0; i < state->nprocesses; i++)
 		rows += state->figures[i].rows;
@@ -921,6 +917,13 @@ gpusort_exchange_form_rows(PlanState *ps, const GpuSortFormat *format, GpuSortFo
 	state->output->format = format;
 	stand_for_rows(state);
 	state->stash_slot = ExecInitExtraTupleSlot(ps->state, formed_desc(), &TTSOpsMinimalTuple);
+}
+
+/* Returns true if a function of the plan may read tables that the statement does not name. */
+bool
+gpusort_exchange_reads_tables(const PlanState *ps)
+{
+	return ((const ExchangeState *) ps)->output->reads_tables;
 }
 
 /*

@@ -25,6 +25,7 @@ typedef struct GpuSortFormedRows
 
 extern bool gpusort_is_exchange(const PlanState *ps);
 extern void gpusort_exchange_form_rows(PlanState *ps, const GpuSortFormat *format, GpuSortFormer *former);
+extern bool gpusort_exchange_reads_tables(const PlanState *ps);
 extern void gpusort_exchange_fill_table(PlanState *ps, const GpuSortNewTable *table, Relation inserted_into);
 extern const GpuSortFormedRows *gpusort_exchange_formed_rows(const PlanState *ps, const TupleTableSlot *slot);
 

@@ -494,6 +494,7 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 	ps->ps_ProjInfo = NULL;
 	state->partial = info.partial;
 	state->only_formed = info.only_formed;
+	state->reads_tables = info.reads_tables;
 	if (state->partial)
 		ps->ExecProcNode = exec_partial;
 	else

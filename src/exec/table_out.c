@@ -165,9 +165,13 @@ describe(Relation relation, GpuSortNewTable *table)
 	return NULL;
 }
 
-/* The same for the table of such a receiver, which has been started up for rows like desc. */
+/*
+ * The same for the table of such a receiver, which has been started up for rows like desc of a GpuSortExchange.  What a
+ * query reads of a table by its name is in buffers, and no pages that have been written are; what REFRESH fills has a
+ * name that nobody knows.
+ */
 static const char *
-describe_table(const DestReceiver *receiver, TupleDesc desc, GpuSortNewTable *table)
+describe_table(const DestReceiver *receiver, const PlanState *exchange, TupleDesc desc, GpuSortNewTable *table)
 {
 	const bool is_into = receiver->mydest == DestIntoRel;
 	const int options =
@@ -185,6 +189,8 @@ describe_table(const DestReceiver *receiver, TupleDesc desc, GpuSortNewTable *ta
 		return "rows are inserted with options that are not supported";
 	if (RelationGetNumberOfBlocks(relation) != 0)
 		return "the table is not empty";
+	if (is_into && gpusort_exchange_reads_tables(exchange))
+		return "a function of the query may read the table";
 	table->cid = is_into ? ((const IntoReceiver *) receiver)->cid : ((const TransientReceiver *) receiver)->cid;
 	table->options = options;
 	return describe(relation, table);
@@ -205,7 +211,7 @@ start_up(DestReceiver *self, int operation, TupleDesc desc)
 	const char *why_not;
 
 	out->base.receiver->rStartup(out->base.receiver, operation, desc);
-	why_not = describe_table(out->base.receiver, desc, &out->table);
+	why_not = describe_table(out->base.receiver, out->base.exchange, desc, &out->table);
 	if (why_not == NULL)
 		gpusort_exchange_fill_table(out->base.exchange, &out->table, NULL);
 	else

@@ -37,9 +37,7 @@
 #include "access/table.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "storage/bufmgr.h"
 #include "storage/bufpage.h"
-#include "storage/smgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -86,21 +84,6 @@ bool
 gpusort_new_table_is_begun(const GpuSortNewTableShared *shared)
 {
 	return shared->toasted || shared->places.end > shared->table.pages;
-}
-
-/*
- * Forgets what was read into buffers of the pages behind those that the table had, by a function of the statement, say:
- * they were empty then.  To be called when all processes have ended.
- */
-void
-gpusort_new_table_forget_buffers(const GpuSortNewTable *table)
-{
-	Relation relation = table_open(table->table, NoLock);
-	BlockNumber first = table->pages;
-	ForkNumber fork = MAIN_FORKNUM;
-
-	DropRelationBuffers(RelationGetSmgr(relation), &fork, 1, &first);
-	table_close(relation, NoLock);
 }
 
 /* Completes pages of known places, as a GpuSortPagesPlaced: each tuple names itself as its newest version. */

@@ -40,7 +40,6 @@ typedef struct GpuSortHeapPages GpuSortHeapPages;
 /* The leader's */
 extern void gpusort_new_table_init(GpuSortNewTableShared *shared, const GpuSortNewTable *table);
 extern bool gpusort_new_table_is_begun(const GpuSortNewTableShared *shared);
-extern void gpusort_new_table_forget_buffers(const GpuSortNewTable *table);
 
 extern GpuSortHeapPages *gpusort_heap_pages_open(GpuSortNewTableShared *shared, const volatile bool *stop,
 												 EState *estate);

@@ -19,16 +19,14 @@
  *
  * BY PAGES.  Where nobody else sees the table, and nothing hangs on it (facts/new_table.h), all processes put the rows
  * into its pages.  Then a GpuSortExchange is right below the ModifyTable, with all that the INSERT computes below it.
- * As pages are written past the buffers, nothing in the statement may read the table: it is named once, and functions
- * that are not PostgreSQL's own are called only if they are immutable, and thus read no tables.
+ * As pages are written past the buffers, nothing in the statement may read the table: it is named once, and no function
+ * is called that may read tables (GpuSortStatement).
  *
  *-------------------------------------------------------------------------
  */
 #include "plan/insert_select.h"
 
 #include "access/table.h"
-#include "access/transam.h"
-#include "catalog/pg_proc.h"
 #include "facts/new_table.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/pathnode.h"
@@ -40,60 +38,50 @@
 
 static TableHook previous_table_hook = NULL;
 
-/* What is looked for in an INSERT. */
-typedef struct TableReads
+/* How often a query names a table. */
+typedef struct TableNames
 {
 	Oid table;
-	int named; /* so often the table is */
-} TableReads;
+	int count;
+} TableNames;
 
-/* A check_function_callback */
+/* The walker, which goes through all of the query. */
 static bool
-may_read_tables(Oid function, void *arg)
+count_names(Node *node, void *arg)
 {
-	/* what an aggregate calls is not looked at */
-	return function >= FirstNormalObjectId &&
-		(func_volatile(function) != PROVOLATILE_IMMUTABLE || get_func_prokind(function) == PROKIND_AGGREGATE);
-}
-
-/* The walker: returns true if something in a query may read tables that it does not name; counts the table's names. */
-static bool
-find_reads(Node *node, void *arg)
-{
-	TableReads *reads = arg;
+	TableNames *names = arg;
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, RangeTblEntry))
 	{
-		const RangeTblEntry *rte = (const RangeTblEntry *) node;
-
-		reads->named += rte->relid == reads->table;
-		return rte->tablesample != NULL;
+		names->count += ((const RangeTblEntry *) node)->relid == names->table;
+		return false;
 	}
-	if (check_functions_in_node(node, may_read_tables, NULL))
-		return true;
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, find_reads, reads, QTW_EXAMINE_RTES_BEFORE);
-	return expression_tree_walker(node, find_reads, reads);
+		return query_tree_walker((Query *) node, count_names, arg, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, count_names, arg);
 }
 
 /* Returns true if all processes may put the rows of a query that is planned into pages of a table. */
 bool
 gpusort_insert_fills_pages(const Query *query, const GpuSortStatement *statement)
 {
-	TableReads reads = {0};
+	TableNames names = {0};
 	Relation table;
 	bool may;
 
-	if (query->commandType != CMD_INSERT || !statement->rescannable || !gpusort_parallel_output || !query->canSetTag ||
+	if (query->commandType != CMD_INSERT || !statement->rescannable || statement->reads_tables ||
+		!gpusort_parallel_output || !query->canSetTag ||
 		query->returningList != NIL || query->onConflict != NULL || query->withCheckOptions != NIL)
 		return false;
-	reads.table = rt_fetch(query->resultRelation, query->rtable)->relid;
-	table = table_open(reads.table, NoLock);
+	names.table = rt_fetch(query->resultRelation, query->rtable)->relid;
+	table = table_open(names.table, NoLock);
 	may = gpusort_why_not_inserted_by_pages(table) == NULL;
 	table_close(table, NoLock);
-	return may && !find_reads((Node *) query, &reads) && reads.named == 1;
+	if (may)
+		(void) count_names((Node *) query, &names);
+	return may && names.count == 1;
 }
 
 /*

@@ -9,10 +9,17 @@
  */
 #include "plan/statement.h"
 
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_proc.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "settings.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 static GpuSortStatement current;
 
@@ -37,6 +44,59 @@ only_reads(const Query *query)
 	return !query->hasModifyingCTE && !contain_volatile_functions((Node *) query);
 }
 
+static bool may_read_tables(Oid function, void *arg);
+
+/* Returns true if an aggregate, which is always said to be immutable, calls a function that may read tables. */
+static bool
+aggregate_may_read_tables(Oid aggregate)
+{
+	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	Form_pg_aggregate form;
+	bool may = true;
+
+	if (!HeapTupleIsValid(tuple))
+		return may;
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	may = may_read_tables(form->aggtransfn, NULL) || may_read_tables(form->aggfinalfn, NULL) ||
+		may_read_tables(form->aggcombinefn, NULL) || may_read_tables(form->aggserialfn, NULL) ||
+		may_read_tables(form->aggdeserialfn, NULL) || may_read_tables(form->aggmtransfn, NULL) ||
+		may_read_tables(form->aggminvtransfn, NULL) || may_read_tables(form->aggmfinalfn, NULL);
+	ReleaseSysCache(tuple);
+	return may;
+}
+
+/*
+ * A check_function_callback: returns true if a function may read tables that the statement does not name.  Those of
+ * PostgreSQL's own that do are not for parallel workers.
+ */
+static bool
+may_read_tables(Oid function, void *arg)
+{
+	if (function < FirstNormalObjectId)
+		return false;
+	return func_volatile(function) != PROVOLATILE_IMMUTABLE ||
+		(get_func_prokind(function) == PROKIND_AGGREGATE && aggregate_may_read_tables(function));
+}
+
+/* The walker: returns true if something in a query may read tables that it does not name. */
+static bool
+find_reads(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		const TableSampleClause *sample = ((const RangeTblEntry *) node)->tablesample;
+
+		return sample != NULL && may_read_tables(sample->tsmhandler, NULL);
+	}
+	if (check_functions_in_node(node, may_read_tables, NULL))
+		return true;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, find_reads, arg, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, find_reads, arg);
+}
+
 /* Returns what is known of a statement that is not planned yet: planning changes the query. */
 GpuSortStatement
 gpusort_statement_of(const Query *query, int cursor_options)
@@ -47,6 +107,7 @@ gpusort_statement_of(const Query *query, int cursor_options)
 	return (GpuSortStatement){
 		.rescannable = rescannable,
 		.scrollable = (cursor_options & CURSOR_OPT_SCROLL) != 0,
+		.reads_tables = find_reads((Node *) query, NULL),
 		.starts_workers = gpusort_parallel_cursors &&
 			(query->commandType == CMD_SELECT ? rescannable
 											  : inserted != NULL && (rescannable || only_reads(inserted))),
@@ -84,6 +145,13 @@ gpusort_statement_why_alone(void)
 	if (!gpusort_parallel_output)
 		return "gpusort.parallel_output is off";
 	return current.one_reader ? "its rows go to a cursor or an INSERT" : NULL;
+}
+
+/* Returns true if a function that the statement calls may read tables that it does not name. */
+bool
+gpusort_statement_reads_tables(void)
+{
+	return current.reads_tables;
 }
 
 /* Returns true if processes that share rows may hand over what they make of them. */

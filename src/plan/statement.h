@@ -14,8 +14,9 @@
 
 typedef struct GpuSortStatement
 {
-	bool rescannable; /* its plans return the same rows if they are read again */
-	bool scrollable;  /* it belongs to a scrollable cursor */
+	bool rescannable;  /* its plans return the same rows if they are read again */
+	bool scrollable;   /* it belongs to a scrollable cursor */
+	bool reads_tables; /* a function that it calls may read tables that it does not name */
 
 	bool starts_workers; /* its GpuSorts may start workers, though the statement runs without (own_workers.h) */
 	bool one_reader;     /* it is planned with such workers, so one process returns its rows */
@@ -28,6 +29,7 @@ extern Query *gpusort_inserted_select(const Query *query);
 extern GpuSortStatement gpusort_statement_begin(const GpuSortStatement *statement);
 extern void gpusort_statement_end(const GpuSortStatement *before);
 extern const char *gpusort_statement_why_alone(void);
+extern bool gpusort_statement_reads_tables(void);
 extern bool gpusort_statement_shares_output(void);
 extern bool gpusort_statement_fills_pages(void);
 extern char gpusort_statement_select_hazard(void);

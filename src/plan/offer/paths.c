@@ -35,6 +35,7 @@
 #include "optimizer/paths.h"
 #include "plan/admission.h"
 #include "plan/model/shape.h"
+#include "plan/statement.h"
 #include "utils/lsyscache.h"
 
 /*
@@ -164,8 +165,10 @@ plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 static Plan *
 plan_exchange_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
-	const GpuSortOutputInfo info = {
-		.rescan_param = -1, .partition_columns = -1, .only_formed = linitial_int(path->custom_private) != 0};
+	const GpuSortOutputInfo info = {.rescan_param = -1,
+									.partition_columns = -1,
+									.only_formed = linitial_int(path->custom_private) != 0,
+									.reads_tables = gpusort_statement_reads_tables()};
 	Plan *gather = linitial(custom_plans);
 	CustomScan *output = castNode(CustomScan, outerPlan(gather));
 
