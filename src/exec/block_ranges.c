@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "storage/predicate.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -180,18 +181,25 @@ close_summaries(Summaries *summaries)
 }
 
 /*
- * Reads what a BRIN index says of the values of its column (1-based) in all blocks that the table has now; a snapshot
- * of its rows has been taken.  All belongs to the current memory context.
+ * Reads what a BRIN index says of the values of its column (1-based) in all blocks that the table has now; snapshot is
+ * that of the rows, which has been taken.  All belongs to the current memory context.
  */
 GpuSortBlockRanges
-gpusort_block_ranges_read(Relation table, Oid index, AttrNumber column, SortSupport order)
+gpusort_block_ranges_read(Relation table, Oid index, AttrNumber column, SortSupport order, Snapshot snapshot)
 {
-	const BlockNumber table_blocks = RelationGetNumberOfBlocks(table);
 	Relation relation = index_open(index, AccessShareLock);
-	BlockNumber blocks;
-	Summaries summaries = open_summaries(relation, column, order, &blocks);
 	GpuSortBlockRanges result = {0};
+	BlockNumber table_blocks;
+	BlockNumber blocks;
+	Summaries summaries;
 
+	/*
+	 * As for a scan of the index: whoever inserts into it after this learns that a serializable transaction has read it,
+	 * and what was inserted before is in a range or block that is seen here.
+	 */
+	PredicateLockRelation(relation, snapshot);
+	table_blocks = RelationGetNumberOfBlocks(table);
+	summaries = open_summaries(relation, column, order, &blocks);
 	pgstat_count_index_scan(relation);
 	result.ranges = MemoryContextAllocHuge(CurrentMemoryContext,
 										   ((Size) table_blocks / blocks + 1) * sizeof(GpuSortBlockRange));

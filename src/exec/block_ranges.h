@@ -13,6 +13,7 @@
 #include "access/attnum.h"
 #include "storage/block.h"
 #include "utils/relcache.h"
+#include "utils/snapshot.h"
 #include "utils/sortsupport.h"
 
 typedef struct GpuSortBlockRange
@@ -31,6 +32,7 @@ typedef struct GpuSortBlockRanges
 	GpuSortBlockRange *ranges;
 } GpuSortBlockRanges;
 
-extern GpuSortBlockRanges gpusort_block_ranges_read(Relation table, Oid index, AttrNumber column, SortSupport order);
+extern GpuSortBlockRanges gpusort_block_ranges_read(Relation table, Oid index, AttrNumber column, SortSupport order,
+													Snapshot snapshot);
 
 #endif /* GPUSORT_BLOCK_RANGES_H */

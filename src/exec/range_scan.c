@@ -52,9 +52,10 @@ struct GpuSortRangeScan
 GpuSortRangeScan *
 gpusort_range_scan_create(SeqScanState *node, const GpuSortBlockIndex *index, const GpuSortColumn *column)
 {
+	const Snapshot snapshot = node->ss.ps.state->es_snapshot;
 	GpuSortRangeScan *scan;
 
-	if (!IsMVCCSnapshot(node->ss.ps.state->es_snapshot) || (SUMMARIES_LACK_OLD_ROWS && IsolationUsesXactSnapshot()))
+	if (!IsMVCCSnapshot(snapshot) || (SUMMARIES_LACK_OLD_ROWS && IsolationUsesXactSnapshot()))
 		return NULL;
 	scan = palloc0(sizeof(GpuSortRangeScan));
 	scan->node = node;
@@ -62,8 +63,8 @@ gpusort_range_scan_create(SeqScanState *node, const GpuSortBlockIndex *index, co
 	scan->order.ssup_collation = column->collation;
 	scan->order.ssup_nulls_first = column->nulls_first;
 	PrepareSortSupportFromOrderingOp(column->sort_operator, &scan->order);
-	scan->ranges =
-		gpusort_block_ranges_read(node->ss.ss_currentRelation, index->index, index->column, &scan->order);
+	scan->ranges = gpusort_block_ranges_read(node->ss.ss_currentRelation, index->index, index->column, &scan->order,
+											 snapshot);
 	return scan;
 }
 

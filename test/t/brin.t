@@ -102,6 +102,14 @@ for my $i (0, 1)
 }
 is(scalar(grep { /could not serialize access/ } @errors), 1, 'write skew is detected');
 
+# So it must if one of them, a cursor, has read the index and not yet the table when the other inserts.
+my $first = 'SELECT v FROM log ORDER BY v LIMIT 1';
+$sessions[0]->run("CREATE TABLE skew (v int); BEGIN ISOLATION LEVEL SERIALIZABLE; DECLARE c CURSOR FOR $first");
+$sessions[1]->run('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM skew');
+$sessions[1]->run("INSERT INTO log VALUES (1, -1, ''); COMMIT");
+$sessions[0]->send('FETCH c; INSERT INTO skew VALUES (1); COMMIT');
+like(($sessions[0]->result)[1], qr/could not serialize access/, 'write skew of a cursor is detected');
+
 # --- the index goes ---------------------------------------------------------------------------------
 
 $reader->run("SET plan_cache_mode = force_generic_plan; PREPARE p AS $last");
