@@ -10,7 +10,8 @@
  *
  * What is said of a range holds for a snapshot that was taken before it is read.  A row that the snapshot sees was
  * inserted by a transaction that had widened the summary before it committed, and a range that is summarised in the
- * meantime is so by all rows that are there.  The exception is told in compat.h (SUMMARIES_LACK_OLD_ROWS).
+ * meantime is so by all rows that are there.  The exceptions are told in compat.h (SUMMARIES_LACK_OLD_ROWS)
+ * and in range_scan.c.
  *
  * A minmax-multi summary is one value: a header, and as bytes one behind the other so many pairs of values, each an
  * interval, and so many single values.  They have no exported reader.

@@ -27,9 +27,11 @@
 #include "access/heapam.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "exec/block_ranges.h"
 #include "executor/executor.h"
 #include "pgstat.h"
+#include "tcop/pquery.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/sortsupport.h"
@@ -46,6 +48,17 @@ struct GpuSortRangeScan
 };
 
 /*
+ * Returns true if a snapshot may be much older than the statement that runs with it: in a transaction that has one for
+ * all of its statements, and in a function that is not volatile, whose statements have that of the one around.
+ */
+static bool
+may_be_old(Snapshot snapshot)
+{
+	return IsolationUsesXactSnapshot() ||
+		(ActivePortal != NULL && ActivePortal->queryDesc != NULL && ActivePortal->queryDesc->snapshot == snapshot);
+}
+
+/*
  * Returns the scan of a node that reads ranges as the index says, for a sort by this column before others; NULL if the
  * index does not hold for the snapshot.  Belongs to the current memory context.
  */
@@ -55,7 +68,8 @@ gpusort_range_scan_create(SeqScanState *node, const GpuSortBlockIndex *index, co
 	const Snapshot snapshot = node->ss.ps.state->es_snapshot;
 	GpuSortRangeScan *scan;
 
-	if (!IsMVCCSnapshot(snapshot) || (SUMMARIES_LACK_OLD_ROWS && IsolationUsesXactSnapshot()))
+	/* The server that summarises knows nothing of a standby's snapshots. */
+	if (!IsMVCCSnapshot(snapshot) || ((SUMMARIES_LACK_OLD_ROWS || RecoveryInProgress()) && may_be_old(snapshot)))
 		return NULL;
 	scan = palloc0(sizeof(GpuSortRangeScan));
 	scan->node = node;

@@ -88,6 +88,24 @@ $writer->run("UPDATE log SET v = 6 WHERE v = (SELECT max(v) FROM log);
 is($reader->run('FETCH c'), $before, 'a cursor has the rows of its beginning');
 $reader->run('COMMIT');
 
+# A function that is not volatile sees what the statement around it sees, however late it looks.
+$reader->run(q{CREATE FUNCTION late_max() RETURNS int STABLE LANGUAGE plpgsql AS $$
+	DECLARE last int;
+	BEGIN
+		PERFORM pg_advisory_lock(7), pg_advisory_unlock(7);
+		SELECT v INTO last FROM log ORDER BY v DESC LIMIT 1;
+		RETURN last;
+	END $$});
+$before = $reader->run('SELECT late_max()');
+is($before, $reader->run('SELECT max(v) FROM log'), 'a function');
+$writer->run('SELECT pg_advisory_lock(7)');
+$reader->send('SELECT late_max()');
+ok(wait_until(sub { $node->ask('SELECT count(*) FROM pg_locks WHERE NOT granted') == 1 }), 'which is late');
+$writer->run("UPDATE log SET v = 7 WHERE v = $before;
+	SELECT brin_desummarize_range('log_v', (ctid::text::point)[0]::int) FROM log WHERE v = 7;
+	SELECT brin_summarize_new_values('log_v'), pg_advisory_unlock(7)");
+is(($reader->result)[0], $before, 'has the row of its statement');
+
 # Two transactions read the last rows and each writes what the other would have read: one must fail.
 my @sessions = map { $node->session } 1 .. 2;
 for my $session (@sessions)

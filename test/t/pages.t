@@ -209,6 +209,28 @@ $node->wait_for_catchup($standby, 'replay');
 is($there->run(digest($queries[0])), $node->safe_psql('postgres', digest($queries[0])), 'and what the primary answers');
 like($there->run("EXPLAIN (COSTS OFF) $queries[0]"), qr/GpuSort/, 'by a GpuSort');
 
+# The primary does not know that a snapshot of the standby still sees a row, and summarises its range without it.
+$standby->append_conf('postgresql.conf', 'hot_standby_feedback = off');
+$standby->reload;
+ok(wait_until(sub { $node->ask('SELECT count(*) FROM pg_stat_replication WHERE backend_xmin IS NULL') == 1 }),
+	'the standby says nothing of its snapshots');
+$node->safe_psql('postgres', q{
+	CREATE TABLE summarised AS SELECT CASE i WHEN 5 THEN 99999 ELSE i END AS v, repeat('p', 60) AS pad FROM generate_series(1, 8000) i;
+	CREATE INDEX summarised_v ON summarised USING brin (v) WITH (pages_per_range = 1);
+	ANALYZE summarised;
+});
+$node->wait_for_catchup($standby, 'replay');
+my $last = 'SELECT v FROM summarised ORDER BY v DESC LIMIT 1';
+$there->run('SET gpusort.force = on; SET max_parallel_workers_per_gather = 0; BEGIN ISOLATION LEVEL REPEATABLE READ');
+like($there->run("EXPLAIN (COSTS OFF) $last"), qr/Block Ranges/, 'by ranges');
+is($there->run($last), 99999, 'a row');
+$node->safe_psql('postgres', q{DELETE FROM summarised WHERE v = 99999});
+$node->safe_psql('postgres', q{SELECT brin_desummarize_range('summarised_v', 0), brin_summarize_new_values('summarised_v')});
+$node->wait_for_catchup($standby, 'replay');
+is($there->run($last), 99999, 'that is deleted stays in the snapshot');
+$there->run('COMMIT');
+is($there->run($last), 8000, 'and then it is gone');
+
 $standby->stop;
 $node->stop;
 for my $server ($node, $standby)
