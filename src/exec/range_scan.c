@@ -25,13 +25,13 @@
 #include "exec/range_scan.h"
 
 #include "access/heapam.h"
+#include "access/parallel.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "exec/block_ranges.h"
 #include "executor/executor.h"
 #include "pgstat.h"
-#include "tcop/pquery.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/sortsupport.h"
@@ -48,14 +48,20 @@ struct GpuSortRangeScan
 };
 
 /*
+ * The executor registers a statement's snapshot twice, for its QueryDesc and its EState; more often, if the statement
+ * around has it, too.
+ */
+#define OWN_REGISTRATIONS 2
+
+/*
  * Returns true if a snapshot may be much older than the statement that runs with it: in a transaction that has one for
- * all of its statements, and in a function that is not volatile, whose statements have that of the one around.
+ * all of its statements, and in a function that is not volatile, whose statements have that of the one around.  A
+ * worker has a copy, of which nobody knows; and so may be taken for old what EXECUTE runs for a client.
  */
 static bool
 may_be_old(Snapshot snapshot)
 {
-	return IsolationUsesXactSnapshot() ||
-		(ActivePortal != NULL && ActivePortal->queryDesc != NULL && ActivePortal->queryDesc->snapshot == snapshot);
+	return IsolationUsesXactSnapshot() || IsParallelWorker() || snapshot->regd_count > OWN_REGISTRATIONS;
 }
 
 /*
