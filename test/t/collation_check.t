@@ -46,13 +46,25 @@ my $tables = q{
 		FROM generate_series(1, 1000) i;
 	ANALYZE t, other, long;
 	CREATE FUNCTION workers_come() RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+	DECLARE
+		most int := 0;
+		now int;
+		waiting int;
 	BEGIN
-		-- where rows are read again there are none to come, and one may have come and gone
-		FOR i IN 1 .. 100 LOOP
-			EXIT WHEN (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker') > 1;
+		-- in a worker, and where rows are read again, when there are none to come
+		IF EXISTS (SELECT FROM pg_stat_activity WHERE pid = pg_backend_pid() AND backend_type = 'parallel worker')
+			OR EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()) THEN
+			RETURN true;
+		END IF;
+		PERFORM pg_advisory_lock(2);
+		-- one that has done what it does first is gone, or waits for this process; all may come and go unseen
+		FOR i IN 1 .. 500 LOOP
+			SELECT count(*), count(*) FILTER (WHERE wait_event_type = 'IPC') INTO now, waiting
+				FROM pg_stat_activity WHERE leader_pid = pg_backend_pid();
+			EXIT WHEN now < most OR waiting > 0;
+			most := greatest(most, now);
 			PERFORM pg_stat_clear_snapshot(), pg_sleep(0.02);
 		END LOOP;
-		PERFORM pg_sleep(2);
 		RETURN true;
 	END $$;
 };
@@ -242,8 +254,8 @@ for my $name ('text', 'window')
 }
 like(reasons($node), qr/"service lost": 4/, 'four fallbacks by that');
 
-# Workers that read the locale's files when these are others do not put keys.  The first row waits until there are
-# workers, and for what they do first; one that comes when all rows have been put is nothing to the others.
+# Workers that read the locale's files when these are others do not put keys.  The first row waits until a worker has
+# done what it does first; one that comes when all rows have been put is nothing to the others.
 be('key');
 for my $name ('text', 'window')
 {
