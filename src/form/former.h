@@ -3,7 +3,8 @@
  * former.h
  *	  Forms rows as the bytes that leave the server, by a receiver of PostgreSQL's, in any process.
  *
- * Legal order of calls: over, then row, one after another; or run, which does the same in a worker around a callback.
+ * Legal order of calls: over, then row, one after another, and where these are not the first of all rows, and the head
+ * has been taken, first_row for that one; or run, which does the same in a worker around a callback.
  *
  * Own formatters were considered: they would be more code, and right for some types in some versions.
  *
