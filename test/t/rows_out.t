@@ -88,6 +88,13 @@ sub waits_for_client
 	return wait_until(sub { $node->ask($query) eq 't' });
 }
 
+# workers wait until the client reads
+sub workers_wait
+{
+	return wait_until(sub { $node->ask(q{SELECT count(*) > 0 AND bool_and(coalesce(wait_event_type = 'Extension', false))
+		FROM pg_stat_activity WHERE backend_type = 'parallel worker'}) eq 't' });
+}
+
 # the session's backend has ended
 sub is_gone
 {
@@ -688,8 +695,7 @@ for my $end ('cancelled', 'terminated', 'gone')
 $wire->simple(q{SET temp_file_limit = '1MB'});
 $wire->send_simple($large);
 ok(waits_for_client($wire), 'where files are limited the server waits');
-ok(wait_until(sub { $node->ask(q{SELECT count(*) > 0 AND bool_and(wait_event_type = 'Extension')
-	FROM pg_stat_activity WHERE backend_type = 'parallel worker'}) eq 't' }), 'and its workers');
+ok(workers_wait(), 'and its workers');
 ok(!(() = glob $worker_files), 'and they make no file');
 ok($wire->answer->{bytes} eq $right, 'who gets the right rows later');
 $wire->simple('RESET temp_file_limit; RESET work_mem');
@@ -810,15 +816,11 @@ is($wire->simple($all)->{rows}, 6000, 'the session goes on');
 unlike($node->log_text, qr/PANIC|TRAP|XX000|leak|still referenced/, 'the server lived through it all');
 
 # a worker that is killed takes all sessions with it, as ever
+$wire->simple(q{SET temp_file_limit = '1MB'; SET work_mem = '64kB'});
 $wire->send_simple($large);
-$wire->read_some while length $wire->{input} < 100000;
-($worker) = workers();
-SKIP:
-{
-	skip 'no worker was left', 1 unless defined $worker;
-	kill 'KILL', $worker;
-	ok($wire->answer->{gone}, 'a worker that is killed ends the session');
-}
+ok(waits_for_client($wire) && workers_wait(), 'a client does not read, and workers wait');
+kill 'KILL', (workers())[0];
+ok($wire->answer->{gone}, 'a worker that is killed ends the session');
 $service = $node->wait_service($service);
 my $new = wire();
 same($new, 'after the restart', sub { $new->simple($all) });
