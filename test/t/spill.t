@@ -186,7 +186,7 @@ $session->run('COMMIT; RESET temp_tablespaces');
 is(join(' ', files_left), '', 'no file is left there');
 
 is(join(' ', $node->services), $service, 'the service is the same');
-is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) '
-	. 'FROM gpusort_devices())'), '0|0', 'and holds nothing');
+ok(wait_until(sub { $node->ask('SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) '
+	. 'FROM gpusort_devices())') eq '0|0' }), 'and holds nothing');
 $session->close;
 done_testing();

@@ -5,7 +5,6 @@ use strict;
 use warnings;
 
 use GpuSortNode;
-use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -98,13 +97,7 @@ sub new_service
 	$megabytes++;
 	$node->safe_psql('postgres', "ALTER SYSTEM SET gpusort.staging_memory = '${megabytes}MB'");
 	$node->reload;
-	my $argument = sprintf "--staging-memory\0%d\0", $megabytes << 20;
-	ok(wait_until(sub {
-		my @services = $node->services;
-		$service = $services[0];
-		return @services == 1 && -e "/proc/$service/cmdline" && slurp_file("/proc/$service/cmdline") =~ /\Q$argument\E/
-			&& $node->wait_service == $service;
-	}), 'a new service');
+	$service = $node->wait_service_with('staging-memory', $megabytes << 20);
 	return;
 }
 

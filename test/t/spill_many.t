@@ -60,8 +60,8 @@ sub at_once
 	$waited -= $waited_before;
 	is($fallbacks, $waited, "$name: none is PostgreSQL's ($waited waited in vain)") or diag join "\n", @$refused;
 	cmp_ok($runs, '>=', 2 * (@$sessions - $waited), "$name: in runs ($runs of $sorts sorts)");
-	is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) '
-		. 'FROM gpusort_devices())'), '0|0', "$name: nothing is left");
+	ok(wait_until(sub { $node->ask('SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) '
+		. 'FROM gpusort_devices())') eq '0|0' }), "$name: nothing is left");
 	return;
 }
 
