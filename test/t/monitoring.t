@@ -13,7 +13,6 @@ use IPC::Run;
 use JSON::PP;
 use PostgreSQL::Test::Utils qw(slurp_file);
 use Test::More;
-use Time::HiRes qw(sleep);
 
 my $root = dirname(__FILE__) . '/../..';
 my $node = GpuSortNode->new('main');
@@ -104,13 +103,11 @@ SKIP:
 	my $exporter = IPC::Run::start([ $program, "--web.listen-address=127.0.0.1:$port",
 		"--extend.query-path=$root/monitoring/queries.yaml" ], '<', \undef, '&>', \$log);
 	my $response;
-	for (1 .. 100)
-	{
-		$response = HTTP::Tiny->new(timeout => 20)->get("http://127.0.0.1:$port/metrics");
-		last if $response->{success} && $response->{content} =~ /^gpusort_/m;
-		sleep 0.2;
+	wait_until(sub {
 		$exporter->pump_nb;
-	}
+		$response = HTTP::Tiny->new(timeout => 20)->get("http://127.0.0.1:$port/metrics");
+		return $response->{success} && $response->{content} =~ /^gpusort_/m;
+	});
 	$exporter->kill_kill;
 	my %given = map { $_ => 1 } $response->{content} =~ /^(gpusort_\w+)/mg;
 	is(join(' ', grep { !$given{$_} && !/^gpusort_fallback/ } sort keys %metrics), '',

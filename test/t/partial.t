@@ -39,7 +39,7 @@ my $session = $node->session;
 my $holder = $node->session;
 my $user = $node->safe_psql('postgres', 'SELECT current_user');
 my %right = map { $_ => $node->safe_psql('postgres', "SET gpusort.enable = off; $queries{$_}") } keys %queries;
-$session->run(q{SET statement_timeout = '60s'});
+$session->run(q{SET statement_timeout = '150s'});
 
 sub nothing_left
 {
@@ -123,7 +123,7 @@ ok(nothing_left(), 'nothing is left');
 # a few chunks for all: workers are refused, and leave their part to others
 {
 	my @sessions = map { $node->session } 1 .. 6;
-	$_->run(q{SET statement_timeout = '60s'}) for @sessions;
+	$_->run(q{SET statement_timeout = '150s'}) for @sessions;
 	for my $name (sort keys %queries)
 	{
 		$_->send($queries{$name}) for @sessions;
@@ -174,7 +174,7 @@ for my $stage (sort keys %gates)
 }
 my ($points, @wrong) = $session->cancel_all_over($queries{rows}, 10);
 is(scalar @wrong, 0, "cancelled at $points points of time: each ends soon") or diag join "\n", @wrong;
-$session->run(q{SET statement_timeout = '60s'});
+$session->run(q{SET statement_timeout = '150s'});
 ok(nothing_left(), 'nothing is left');
 
 # --- the service ----------------------------------------------------------------------------------
