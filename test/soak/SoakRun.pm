@@ -156,7 +156,7 @@ sub _measure
 	my ($supervisor) = $node->supervisors;
 	my ($postmaster) = $node->{_pid};
 	my %pids = (postmaster => $postmaster, supervisor => $supervisor, service => $service);
-	my %found = map { $_ => defined $pids{$_} ? measure($pids{$_}) : undef } keys %pids;
+	my %found = map { $_ => defined $pids{$_} ? scalar measure($pids{$_}) : undef } keys %pids;
 	my $number = 0;
 	for (@{ $self->{witnesses} })
 	{
