@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <libpq-fe.h>
@@ -90,14 +91,17 @@ cancel(void)
 	PQfreeCancel(request);
 }
 
-/* Reads row by row, and does after so many rows what the way says. */
+/* Reads row by row, and does after so many rows what the way says, while most of the others have not been sent. */
 static void
 read_some(const char *query, const char *way, int rows)
 {
 	const bool cancels = strcmp(way, "cancel") == 0;
+	const int bytes = 65536;
 	PGresult *result;
 	int count = 0;
 
+	/* or the kernel may let it grow until all of them fit in */
+	check(setsockopt(PQsocket(connection), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) == 0, "a small buffer");
 	check(PQsendQuery(connection, query) && PQsetSingleRowMode(connection), way);
 	while ((result = PQgetResult(connection)) != NULL)
 	{
