@@ -33,6 +33,7 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "plan/offer/set_columns.h"
+#include "utils/fmgroids.h"
 
 /* Returns true if the path's sets are one empty one, and others that all have a column in common. */
 static bool
@@ -75,17 +76,65 @@ differs_by_scan(const RangeTblEntry *rte)
 	return rte->tablesample != NULL || (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_FOREIGN_TABLE);
 }
 
-/* Returns true if a query, or one in it, has such a table. */
+/* The walker: finds a function whose value goes by the order in which rows that are equal to it come. */
 static bool
-has_differing_scan(Node *node, void *arg)
+goes_by_order(Node *node, void *arg)
+{
+	if (node == NULL || IsA(node, Query))
+		return false;
+	if (IsA(node, Aggref) && !gpusort_aggregate_is_of_parts(((const Aggref *) node)->aggfnoid))
+		return true;
+	if (IsA(node, WindowFunc))
+	{
+		switch (((const WindowFunc *) node)->winfnoid)
+		{
+			case F_RANK_:
+			case F_DENSE_RANK_:
+			case F_PERCENT_RANK_:
+			case F_CUME_DIST_:
+				break;
+			default:
+				return true;
+		}
+	}
+	return expression_tree_walker(node, goes_by_order, arg);
+}
+
+/*
+ * Returns true if a query may give other rows when its tables give the same in another order, as they do in several
+ * processes: what a LIMIT leaves, say.  OFFSET 0 leaves all.
+ */
+static bool
+differs_by_order(const Query *query)
+{
+	Query folded = *query;
+
+	folded.limitCount = eval_const_expressions(NULL, query->limitCount);
+	folded.limitOffset = eval_const_expressions(NULL, query->limitOffset);
+	return limit_needed(&folded) || query->hasDistinctOn || goes_by_order((Node *) query->targetList, NULL) ||
+		goes_by_order(query->havingQual, NULL);
+}
+
+/* Returns true if a query, or one in it, gives rows of its own each time; arg is the PlannerGlobal of SubPlans. */
+static bool
+has_differing_rows(Node *node, void *arg)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, has_differing_scan, arg, QTW_EXAMINE_RTES_BEFORE);
+		return differs_by_order((const Query *) node) ||
+			query_tree_walker((Query *) node, has_differing_rows, arg, QTW_EXAMINE_RTES_BEFORE);
 	if (IsA(node, RangeTblEntry))
 		return differs_by_scan((const RangeTblEntry *) node);
-	return expression_tree_walker(node, has_differing_scan, arg);
+	if (IsA(node, SubPlan))
+	{
+		const PlannerGlobal *glob = arg;
+		Query *query = list_nth_node(PlannerInfo, glob->subroots, ((const SubPlan *) node)->plan_id - 1)->parse;
+
+		if (has_differing_rows((Node *) query, arg) || contain_volatile_functions((Node *) query))
+			return true;
+	}
+	return expression_tree_walker(node, has_differing_rows, arg);
 }
 
 /*
@@ -125,7 +174,7 @@ gpusort_may_read_twice(PlannerInfo *root)
 			return false;
 	}
 	return may_plan_subqueries_twice(root) && !contain_volatile_functions((Node *) root->parse) &&
-		!has_differing_scan((Node *) root->parse, NULL);
+		!query_tree_walker(root->parse, has_differing_rows, root->glob, QTW_EXAMINE_RTES_BEFORE);
 }
 
 /* Returns a copy of the path's rollups without the empty set. */
