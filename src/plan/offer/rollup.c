@@ -173,8 +173,10 @@ gpusort_may_read_twice(PlannerInfo *root)
 		if (root->simple_rte_array[i] != NULL && differs_by_scan(root->simple_rte_array[i]))
 			return false;
 	}
+	/* A CTE that has not become a subquery keeps its rows. */
 	return may_plan_subqueries_twice(root) && !contain_volatile_functions((Node *) root->parse) &&
-		!query_tree_walker(root->parse, has_differing_rows, root->glob, QTW_EXAMINE_RTES_BEFORE);
+		!query_tree_walker(root->parse, has_differing_rows, root->glob,
+						   QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_CTE_SUBQUERIES);
 }
 
 /* Returns a copy of the path's rollups without the empty set. */
