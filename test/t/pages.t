@@ -215,7 +215,8 @@ $standby->reload;
 ok(wait_until(sub { $node->ask('SELECT count(*) FROM pg_stat_replication WHERE backend_xmin IS NULL') == 1 }),
 	'the standby says nothing of its snapshots');
 $node->safe_psql('postgres', q{
-	CREATE TABLE summarised AS SELECT CASE i WHEN 5 THEN 99999 ELSE i END AS v, repeat('p', 60) AS pad FROM generate_series(1, 8000) i;
+	CREATE TABLE summarised AS SELECT CASE i WHEN 5 THEN 99999 ELSE i END AS v, repeat('p', 60) AS pad
+		FROM generate_series(1, 8000) i;
 	CREATE INDEX summarised_v ON summarised USING brin (v) WITH (pages_per_range = 1);
 	ANALYZE summarised;
 });
@@ -225,7 +226,8 @@ $there->run('SET gpusort.force = on; SET max_parallel_workers_per_gather = 0; BE
 like($there->run("EXPLAIN (COSTS OFF) $last"), qr/Block Ranges/, 'by ranges');
 is($there->run($last), 99999, 'a row');
 $node->safe_psql('postgres', q{DELETE FROM summarised WHERE v = 99999});
-$node->safe_psql('postgres', q{SELECT brin_desummarize_range('summarised_v', 0), brin_summarize_new_values('summarised_v')});
+$node->safe_psql('postgres', q{
+	SELECT brin_desummarize_range('summarised_v', 0), brin_summarize_new_values('summarised_v')});
 $node->wait_for_catchup($standby, 'replay');
 is($there->run($last), 99999, 'that is deleted stays in the snapshot');
 $there->run('COMMIT');
