@@ -147,10 +147,12 @@ SELECT is(gs.compare_results('SELECT id FROM gs.brin_log ORDER BY at DESC LIMIT 
 SELECT is((SELECT count(*) > 0 FROM pg_locks WHERE mode = 'SIReadLock' AND locktype = 'relation' AND relation = 'gs.brin_log'::regclass), true, 'which locks the table');
 ROLLBACK;
 
--- one scan is counted, however many ranges it reads
+-- one scan is counted, however many ranges it reads; counts are reported, and begin again, between transactions
+BEGIN;
 SELECT pg_stat_get_xact_numscans('gs.brin_log'::regclass) AS before \gset
 SELECT gs.forced_rows('SELECT id FROM gs.brin_log ORDER BY at DESC LIMIT 500') \g /dev/null
 SELECT is(pg_stat_get_xact_numscans('gs.brin_log'::regclass) - :before, 1::bigint, 'one scan');
+COMMIT;
 
 -- a plan that is kept: with the index, without it, with a LIMIT that is not known
 SET plan_cache_mode = force_generic_plan;
