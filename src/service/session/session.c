@@ -323,10 +323,13 @@ gpusort_sessions_reap(GpuSortSessions *sessions)
 	{
 		GpuSortSession *session = *link;
 
-		if (session->broken && (session->gone || session->state == STATE_CLOSING))
-			close_session(session);
-		else if (session->broken)
-			shut_out(session);
+		if (session->broken && session->socket >= 0)
+		{
+			if (session->gone || session->state == STATE_CLOSING)
+				close_session(session);
+			else
+				shut_out(session);
+		}
 		if (session->socket < 0 && session->commands == 0)
 		{
 			*link = session->next;
