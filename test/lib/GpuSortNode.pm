@@ -34,7 +34,7 @@ use GpuSortSession;
 use GpuSortWire;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(in_time wait_until $engine $fault_service gate_sql);
+our @EXPORT = qw(command_line in_time is_stopped wait_until $engine $fault_service gate_sql);
 our $engine = $ENV{GPUSORT_TEST_ENGINE} || 'host';
 # the service with fault points: make gpusortd-faults
 our $fault_service = realpath(dirname(__FILE__) . '/../..') . '/build-faults/gpusortd';
@@ -248,6 +248,13 @@ sub log_text
 	return -e $self->logfile ? slurp_file($self->logfile) : '';
 }
 
+# Waits until PostgreSQL begins to start its processes again, as the log tells, from so many bytes on.
+sub wait_crash
+{
+	my ($self, $from) = @_;
+	return wait_until(sub { substr($self->log_text, $from // 0) =~ /all server processes terminated; reinitializing/ });
+}
+
 # Lines of the server's log that match.
 sub log_lines
 {
@@ -308,6 +315,14 @@ sub command_line
 	my ($pid) = @_;
 	open my $file, '<', "/proc/$pid/cmdline" or return '';
 	return <$file> // '';
+}
+
+# Whether a process has been stopped by a signal; not if it has ended.
+sub is_stopped
+{
+	my ($pid) = @_;
+	open my $file, '<', "/proc/$pid/stat" or return 0;
+	return (<$file> // '') =~ /\) [Tt] /;
 }
 
 # Whether the service sorts.  After a crash the server lets nobody in for a while.

@@ -84,15 +84,8 @@ sub begin
 	$self->{session}->send($self->{query});
 	$self->{start} = time;
 	wait_until(sub { $self->{session}->answered
-		|| $node->fault_happened && ($self->{name} !~ /stop/ || grep { _is_stopped($_) } $node->services) });
+		|| $node->fault_happened && ($self->{name} !~ /stop/ || grep { is_stopped($_) } $node->services) });
 	return $node->fault_happened;
-}
-
-sub _is_stopped
-{
-	my ($pid) = @_;
-	open my $file, '<', "/proc/$pid/stat" or return 0;
-	return (<$file> // '') =~ /\) [Tt] /;
 }
 
 # What came of the query that was begun: 'right', the code of its error, or what it said.  It took

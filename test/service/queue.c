@@ -81,16 +81,23 @@ hold(Client *client, const Service *service)
 	return message.u.job.token;
 }
 
+/* A sort that has all of its rows, which are the caller's. */
+static void
+put(Client *client, const Service *service, Rows *rows)
+{
+	client_open(client, service);
+	rows_make(rows, 10, 1, KEYS_RANDOM, 16, 16, 0);
+	if (client_begin(client, 1, false, 0, 0).type != GPUSORT_MSG_JOB || sort_put(client, rows) != NULL)
+		bail("a sort was refused");
+}
+
 /* A sort that gets on until it is closed, however long nobody looks at it. */
 static void
 start_sorter(Client *client, const Service *service)
 {
 	Rows rows;
 
-	client_open(client, service);
-	rows_make(&rows, 10, 1, KEYS_RANDOM, 16, 16, 0);
-	if (client_begin(client, 1, false, 0, 0).type != GPUSORT_MSG_JOB || sort_put(client, &rows) != NULL)
-		bail("a sort was refused");
+	put(client, service, &rows);
 	rows_free(&rows);
 	client_send(client, GPUSORT_MSG_SORT, (GpuSortMessage){.magic = 0});
 	if (!fake_call_begun(service))
@@ -242,10 +249,8 @@ test_reader(void)
 	double longest;
 
 	service_start(&service, options);
-	client_open(&reader, &service);
-	rows_make(&rows, 10, 1, KEYS_RANDOM, 16, 16, 0);
-	if (client_begin(&reader, 1, false, 0, 0).type != GPUSORT_MSG_JOB || sort_put(&reader, &rows) != NULL ||
-		sort_finish(&reader, &rows, &message) != NULL)
+	put(&reader, &service, &rows);
+	if (sort_finish(&reader, &rows, &message) != NULL)
 		bail("a sort failed");
 	rows_free(&rows);
 	chunk = client_expect(&reader, GPUSORT_MSG_DATA).u.data.chunk;

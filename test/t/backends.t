@@ -87,8 +87,8 @@ sorted_rightly('after clients that vanished');
 my $victim = $node->session;
 $victim->run('SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k, id; FETCH c');
 kill 'KILL', $victim->backend;
-ok(wait_until(sub { $node->log_text =~ /all server processes terminated; reinitializing/ })
-	&& $node->poll_query_until('postgres', 'SELECT true'), 'the server recovers from a killed backend');
+ok($node->wait_crash && $node->poll_query_until('postgres', 'SELECT true'),
+	'the server recovers from a killed backend');
 $service = $node->wait_service;
 ok(wait_until(sub { $node->services == 1 }), 'there is one service');
 sorted_rightly('after a killed backend');

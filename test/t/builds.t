@@ -21,15 +21,13 @@ like($maps, qr{\Q$directory\E/gpusort\.so}, 'the supervisor runs it');
 unlike($maps, qr{lib/gpusort\.so}, 'and no other');
 
 # another build is installed in its place
-open my $file, '<', "/proc/$service/cmdline" or die $!;
-my ($build) = <$file> =~ /--build\0([0-9a-f]{16})\0/;
-close $file;
+my ($build) = command_line($service) =~ /--build\0([0-9a-f]{16})\0/;
 ok(defined $build, 'the service was told the build of the module');
 my $program = slurp_file("$directory/gpusortd");
 is(scalar(() = $program =~ /\Q@{[ pack 'Q', hex $build ]}\E/g), 1, 'it has it once');
 $program =~ s/\Q@{[ pack 'Q', hex $build ]}\E/pack 'Q', hex($build) ^ 0x55/e;
 rename "$directory/gpusortd", "$directory/gpusortd.old" or die $!;
-open $file, '>:raw', "$directory/gpusortd" or die $!;
+open my $file, '>:raw', "$directory/gpusortd" or die $!;
 print $file $program;
 close $file;
 chmod 0755, "$directory/gpusortd";

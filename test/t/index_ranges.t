@@ -70,13 +70,6 @@ sub worker
 	return $node->ask(q{SELECT min(pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
 }
 
-sub is_stopped
-{
-	my ($pid) = @_;
-	open my $stat, '<', "/proc/$pid/stat" or return 0;
-	return (<$stat> // '') =~ /\) T/;
-}
-
 # Begins a build that the service leaves in the middle of its pages, at the seventh range, and waits until there is a
 # worker, too.  Returns the service's process id; 0: it does not stop.
 sub begin_stopped
@@ -129,8 +122,7 @@ sub ends_by
 sub wait_restart
 {
 	my ($from) = @_;
-	return wait_until(sub { substr($node->log_text, $from) =~ /all server processes terminated; reinitializing/ })
-		&& $node->poll_query_until('postgres', 'SELECT true');
+	return $node->wait_crash($from) && $node->poll_query_until('postgres', 'SELECT true');
 }
 
 builds('nothing wrong');

@@ -84,7 +84,7 @@ $node->init(conf => [ "gpusort.allowed = 'nope'", "gpusort.host_memory = '2MB'",
 $node->start;
 sub arguments
 {
-	return join ' ', map { split /\0/, GpuSortNode::command_line($_) } $node->services;
+	return join ' ', map { split /\0/, command_line($_) } $node->services;
 }
 my $arguments;
 ok(wait_until(sub { ($arguments = arguments()) =~ /--engine/ }), 'a service');

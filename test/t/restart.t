@@ -59,9 +59,7 @@ $cursor->run('COMMIT');
 ok(my $next = $node->wait_service($service), 'another service takes over');
 ok(wait_until(sub { $node->services == 1 }), 'and is the only one');
 is($node->safe_psql('postgres', 'SHOW gpusort.staging_memory'), '32MB', 'with the new setting');
-open my $file, '<', "/proc/$next/cmdline" or die;
-like(<$file>, qr/--staging-memory\0?=?33554432/, 'in its command line');
-close $file;
+like(command_line($next), qr/--staging-memory\0?=?33554432/, 'in its command line');
 is($cursor->run($sort), $rows, 'a session that knew the old service sorts with the new one');
 
 # a setting of each query's own does not restart anything

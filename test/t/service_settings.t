@@ -58,7 +58,7 @@ is(scalar $node->services, 5, 'as they did');
 is(scalar(split /\n/, $_->run('FETCH ALL FROM c')), 249999, 'the rows of a cursor') for @cursors;
 $cursors[0]->run('COMMIT');
 my $argument = sprintf "--staging-memory\0%d\0", 92 << 20;
-ok(wait_until(sub { grep { index(GpuSortNode::command_line($_), $argument) > 0 } $node->services }),
+ok(wait_until(sub { grep { index(command_line($_), $argument) > 0 } $node->services }),
    'when a service has left, the change is applied');
 $_->run('COMMIT') for @cursors;
 ok(wait_until(sub { scalar $node->services == 1 }), 'one service is left');

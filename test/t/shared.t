@@ -45,9 +45,7 @@ my $text;
 ok(wait_until(sub { ($text = $first->run("LOAD '$old'; $sort")) =~ /$engine_name radix/ }),
 	'a session that loads a module by itself sorts') or diag $text;
 my ($service) = $node->services;
-open my $file, '<', "/proc/$service/cmdline" or die $!;
-my ($build) = <$file> =~ /--build\0([0-9a-f]{16})\0/;
-close $file;
+my ($build) = command_line($service) =~ /--build\0([0-9a-f]{16})\0/;
 my $new = module_of_build('new', $build);
 my $second = $node->session;
 ok(wait_until(sub { ($text = $second->run("LOAD '$new'; $sort")) =~ /GpuSort.*$engine_name radix/s }),

@@ -260,7 +260,7 @@ my $victim = $node->session;
 $victim->run("BEGIN; DECLARE c NO SCROLL CURSOR FOR $long ORDER BY h, id; MOVE 10 IN c");
 ok(scalar(open_files), 'a sort in runs');
 kill 'KILL', $victim->backend;
-ok(wait_until(sub { $node->log_text =~ /all server processes terminated; reinitializing/ }), 'the server restarts');
+ok($node->wait_crash, 'the server restarts');
 $node->poll_query_until('postgres', 'SELECT true');
 $node->wait_service;
 $_->close for $session, $holder, $victim;

@@ -525,8 +525,7 @@ for my $who ('parallel worker', 'client backend')
 	kill 'KILL', $node->safe_psql('postgres',
 		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$who' AND query LIKE 'CREATE TABLE killed%' LIMIT 1");
 	$maker->result;
-	ok(wait_until(sub { slurp_file($node->logfile, $log) =~ /all server processes terminated; reinitializing/ }),
-		"a $who is killed");
+	ok($node->wait_crash($log), "a $who is killed");
 	ok($node->poll_query_until('postgres', 'SELECT true'), 'the server starts again');
 	$gatekeeper->close;
 	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname = 'killed'}), 0, 'no table');
