@@ -389,14 +389,15 @@ rows_by_id(const GpuSortShard *shard)
 
 /*
  * How runs are told.  Partial keys do where all that is taken from the key for its first bits is at their top, or
- * more than they have: not where a word's base was taken away across the end of those bits.
+ * more than they have: not where a word's base was taken away across the end of those bits, nor where codes stand for
+ * them.
  */
 static RunBits
 describe_runs(const GpuSortShard *shard, const GpuSortPackPlan *plan)
 {
 	const uint32_t bits = shard->sort->run_bits;
 	const uint32_t partial_bits = gpusort_pack_window_bits(plan, 0, 32);
-	RunBits runs = {bits, true, 0, shard->work.same};
+	RunBits runs = {bits, !shard->work.has_codes, 0, shard->work.same};
 	uint32_t packed = 0;
 
 	for (uint32_t w = 0; 64 * w < bits; w++)
@@ -412,12 +413,12 @@ describe_runs(const GpuSortShard *shard, const GpuSortPackPlan *plan)
 }
 
 int
-gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, bool has_partial_keys, GpuSortError *error)
+gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error)
 {
 	const uint32_t blocks = blocks_for(shard->rows_out);
 	const bool whole = plan->packed_bits <= 32;
 	GpuSortWork *work = &shard->work;
-	uint32_t *partial_keys = has_partial_keys ? work->partial_keys : NULL;
+	uint32_t *partial_keys = work->has_ordered_keys ? work->partial_keys : NULL;
 
 	if (shard->sort->run_rows == 0)
 		GPUSORT_LAUNCH(shard->device, error, check_order<false>, blocks, GPUSORT_THREADS, shard->lane->compute,

@@ -174,16 +174,19 @@ order_shard(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *erro
 	GpuSortWork *work = &shard->work;
 	SortWait wait = {shard, error};
 	GpuSortDeviceSort described = describe_sort(shard, plan, &wait);
+	GpuSortDeviceSorted sorted = {};
 	int status;
 
-	status = gpusort_device_sort(&described, work->temp, work->temp_bytes, work->ids, &shard->rows_out,
+	status = gpusort_device_sort(&described, work->temp, work->temp_bytes, work->ids, &sorted,
 								 (GpuSortStream) shard->lane->compute);
 	if (status == GPUSORT_WAIT_FAILED)
 		return -1;
 	if (status != 0)
 		return gpusort_cuda_failed(shard->device, (cudaError_t) status, "gpusort_device_sort", error);
-	if (gpusort_check_cancel(shard->sort, error) != 0 ||
-		gpusort_check_order(shard, plan, work->partial_keys != NULL && described.limit == 0, error) != 0)
+	shard->rows_out = sorted.rows;
+	work->has_ordered_keys = work->partial_keys != NULL && described.limit == 0;
+	work->has_codes = sorted.has_codes;
+	if (gpusort_check_cancel(shard->sort, error) != 0 || gpusort_check_order(shard, plan, error) != 0)
 		return -1;
 	return gpusort_order_refs(shard, error);
 }

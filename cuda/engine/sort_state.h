@@ -99,7 +99,9 @@ typedef struct GpuSortWork
 	uint32_t *ids;       /* in order, once they are sorted */
 	/* of packed keys: by row id, then in order; NULL if the input is in order already */
 	uint32_t *partial_keys;
-	void *temp; /* the device sort's */
+	bool has_ordered_keys; /* partial_keys are in order */
+	bool has_codes;        /* and codes for skewed keys (quantile_map.h), not the packed keys' first bits */
+	void *temp;            /* the device sort's */
 	size_t temp_bytes;
 	/* in the room of partial keys and temp, once the order is checked; pick.cu: in that of refs */
 	GpuSortRowRef *sorted_refs;

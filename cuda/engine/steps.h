@@ -18,12 +18,8 @@
 /* pack.cu: refs of all rows in row order, and partial keys unless work->partial_keys is NULL. */
 extern int gpusort_pack_shard(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error);
 
-/*
- * order.cu: state->unordered, up_to if not all rows are emitted, equal and same.  work->partial_keys
- * are in order if has_partial_keys.
- */
-extern int gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, bool has_partial_keys,
-							   GpuSortError *error);
+/* order.cu: state->unordered, up_to if not all rows are emitted, equal and same. */
+extern int gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error);
 
 /* order.cu: sorted_refs; state->bad_ids, id_sum and id_xor; tile_words.  Partial keys and temp are gone after it. */
 extern int gpusort_order_refs(GpuSortShard *shard, GpuSortError *error);

@@ -219,10 +219,10 @@ begin_with_partial_keys(const GpuSortDeviceSort *sort, const SortTemp *work, con
 	return gpusort_make_partial_keys(&sort->source, sort->plan, NULL, sort->rows, work->partial_keys, stream);
 }
 
-/* Sorts all rows; partial keys are made already or NULL. */
+/* Sorts all rows; partial keys are made already or NULL.  *has_codes: as in GpuSortDeviceSorted. */
 static int
 sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *partial_keys, uint32_t *ids,
-		 cudaStream_t stream)
+		 bool *has_codes, cudaStream_t stream)
 {
 	const bool rounds = sort->plan->packed_bits > 32;
 	int bits = partial_key_bits(sort->plan);
@@ -244,6 +244,7 @@ sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *pa
 		{
 			partial_keys = NULL;
 			bits = (int) use.code_bits;
+			*has_codes = true;
 		}
 	}
 	if (partial_keys == NULL)
@@ -311,14 +312,15 @@ sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_
 }
 
 int
-gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids, uint32_t *wanted,
-					GpuSortStream gpusort_stream)
+gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids,
+					GpuSortDeviceSorted *sorted, GpuSortStream gpusort_stream)
 {
 	const cudaStream_t stream = (cudaStream_t) gpusort_stream;
 	const bool limited = sort->limit > 0 && sort->limit < sort->rows;
 	const uint32_t *partial_keys;
 	uint32_t sorted_rows = sort->rows;
 	uint32_t end = limited ? sort->limit : sort->rows;
+	bool has_codes = false;
 	SortTemp work;
 	size_t needed;
 	cudaError_t status;
@@ -355,13 +357,13 @@ gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes
 				partial_keys = NULL; /* gone */
 		}
 		if (ended == 0 && kept == 0)
-			ended = sort_all(sort, &work, partial_keys, ids, stream);
+			ended = sort_all(sort, &work, partial_keys, ids, &has_codes, stream);
 		if (kept > 0)
 			sorted_rows = kept;
 	}
 	if (ended == 0 && limited && sort->limit_ties)
 		ended = gpusort_tie_end(sort, ids, sorted_rows, sort->limit, &end, work.tie_end, stream);
-	if (wanted != NULL)
-		*wanted = end;
+	if (sorted != NULL)
+		*sorted = GpuSortDeviceSorted{end, has_codes};
 	return ended;
 }

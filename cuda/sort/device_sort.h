@@ -108,6 +108,13 @@ typedef struct GpuSortDeviceSort
 	GpuSortDeviceWait wait;
 } GpuSortDeviceSort;
 
+/* What a sort gives beside the row ids. */
+typedef struct GpuSortDeviceSorted
+{
+	uint32_t rows;  /* so many of the ids are the result */
+	bool has_codes; /* sorted_partial_keys are not the top bits of packed keys (any_partial_keys) */
+} GpuSortDeviceSorted;
+
 /*
  * Bytes of temp for a sort.  The memory that *sort points to need not be there yet:
  * all that matters of partial_keys and sorted_partial_keys is whether they are NULL.  About
@@ -128,8 +135,8 @@ extern int gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, 
 
 /*
  * Sorts.  ids is device memory for `rows` uint32_t whatever the limit is; the first
- * *wanted of them are the result, the others undefined.  wanted may be NULL; it
- * is rows without a limit.
+ * sorted->rows of them are the result, the others undefined: all rows without a limit.
+ * sorted may be NULL.
  *
  * Does not wait up to 32 packed bits and for input in order, unless there is a limit.
  * Otherwise waits at least once, twice per round over long runs
@@ -137,6 +144,6 @@ extern int gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, 
  * the last kernels may still be under way when it returns.
  */
 extern int gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids,
-							   uint32_t *wanted, GpuSortStream stream);
+							   GpuSortDeviceSorted *sorted, GpuSortStream stream);
 
 #endif /* GPUSORT_DEVICE_SORT_H */

@@ -48,7 +48,7 @@ check_sort(const char *what, const Keys &keys, const Way &way, const std::vector
 	std::vector<uint32_t> partial_keys(rows);
 	std::vector<uint32_t> sorted_partial_keys;
 	uint32_t wanted = rows;
-	uint32_t got = 0xBAD;
+	GpuSortDeviceSorted got = {0xBAD, true};
 	size_t temp_bytes;
 	void *temp;
 	uint32_t *ids;
@@ -94,7 +94,9 @@ check_sort(const char *what, const Keys &keys, const Way &way, const std::vector
 			while (way.limit_ties && wanted < rows && compare_keys(keys, right[wanted - 1], right[wanted]) == 0)
 				wanted++;
 		}
-		TEST_CHECK(got == wanted, "%s: %u of %u rows instead of %u for limit %u", what, got, rows, wanted, way.limit);
+		TEST_CHECK(got.rows == wanted, "%s: %u of %u rows instead of %u for limit %u", what, got.rows, rows, wanted,
+				   way.limit);
+		TEST_CHECK(!got.has_codes || sort.sorted_partial_keys == NULL, "%s: codes in place of partial keys", what);
 		check_ids(what, test_host_copy(ids, wanted), right, wanted); /* the others are undefined */
 		if (sort.sorted_partial_keys != NULL && way.limit == 0)
 		{

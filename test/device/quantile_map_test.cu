@@ -315,6 +315,7 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	size_t temp_bytes;
 	void *temp;
 	GpuSortMapUse use;
+	GpuSortDeviceSorted got;
 	int waits = 0;
 	bool used;
 	char what[80];
@@ -345,8 +346,9 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	temp = test_device(temp_bytes);
 	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes - 1, ids, NULL, (GpuSortStream) test_stream) != 0,
 			   "%s: sorted with too little memory", what);
-	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed",
+	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, &got, (GpuSortStream) test_stream) == 0, "%s: failed",
 			   what);
+	TEST_CHECK(got.rows == rows && got.has_codes == used, "%s: %u rows, codes %d", what, got.rows, got.has_codes);
 	check_ids(what, test_host_copy(ids, rows), right, rows);
 	sorted = test_host_copy(sort.sorted_partial_keys, rows);
 	for (uint32_t i = 0; i < rows; i++)

@@ -15,16 +15,6 @@
 
 #define CASES_PER_THREAD 6
 
-/*
- * How many bits of the key a run may be told by: the service asks the cuda engine for runs of whole keys alone
- * (session_begin.c), as it loses rows of others where it sorts many rows by codes for skewed keys.
- */
-static uint32_t
-run_bits_of(const CaseSpec *spec, uint32_t bits)
-{
-	return test.ops->kind == GPUSORT_ENGINE_CUDA ? 64 * spec->key_words : bits;
-}
-
 /* Everything random, within what stays quick. */
 static CaseSpec
 random_spec(uint64_t *state)
@@ -48,7 +38,6 @@ random_spec(uint64_t *state)
 	if (spec.limit == 0 && rig_random_below(state, 2))
 	{
 		spec.run_bits = rig_random_below(state, 3) ? 1 + rig_random_below(state, 64 * spec.key_words) : 64 * spec.key_words;
-		spec.run_bits = run_bits_of(&spec, spec.run_bits);
 		spec.run_rows = 1 + rig_random_below(state, rig_random_below(state, 2) ? 3 : 100);
 		spec.run_peers = rig_random_below(state, 2);
 		spec.run_exact = rig_random_below(state, 2);
@@ -272,7 +261,7 @@ test_runs(void)
 
 		spec = largest;
 		spec.keys = many_keys[i % 3];
-		spec.run_bits = run_bits_of(&spec, i / 3 & 1 ? 64 : 60);
+		spec.run_bits = i / 3 & 1 ? 64 : 60;
 		spec.truncated_percent = i / 3 & 2 ? 1 : 0;
 		spec.run_exact = i / 3 & 4;
 		spec.claim_no_ties = i / 3 < 2;
@@ -290,13 +279,13 @@ test_runs(void)
 
 		spec.keys = no_ties_keys[i];
 		spec.run_counts = i > 0;
-		spec.run_bits = run_bits_of(&spec, i > 1 ? 59 : 64);
+		spec.run_bits = i > 1 ? 59 : 64;
 		describe_spec(&spec, name, sizeof(name));
 		test_case(name, spec);
 	}
 	spec = largest;
 	spec.keys = RIG_KEYS_REVERSED;
-	spec.run_bits = run_bits_of(&spec, 50);
+	spec.run_bits = 50;
 	spec.run_rows = 3;
 	test_case("the first three of each run of rows in reverse order", spec);
 	spec.keys = RIG_KEYS_SORTED;

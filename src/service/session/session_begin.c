@@ -105,20 +105,6 @@ runs_make_sense(const GpuSortRequest *request)
 		(!request->run_counts || request->run_rows == 1);
 }
 
-/*
- * Wants all rows of an engine that may lose some when it leaves rows out.  The cuda engine tells a run by the whole key
- * alone: for its first bits it may compare codes that stand for skewed keys (cuda/sort/quantile_map.h), whose first
- * bits are others.
- */
-static void
-want_all_rows_where_runs_are_unsafe(GpuSortRequest *request, const GpuSortEngineHandle *handle)
-{
-	if (handle->ops->kind != GPUSORT_ENGINE_CUDA || request->run_bits == 64 * request->key_words)
-		return;
-	request->run_bits = request->run_rows = 0;
-	request->run_peers = request->run_exact = request->run_counts = 0;
-}
-
 /* JOB_BEGIN: has the sort let in, in its turn, or refuses it. */
 bool
 gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
@@ -142,10 +128,7 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 		gpusort_session_fail(session, GPUSORT_REASON_POOL,
 							 "other sorts of this session use its whole share of gpusort.staging_memory");
 	else
-	{
-		want_all_rows_where_runs_are_unsafe(&session->request, session->handle);
 		gpusort_queue_enter(session);
-	}
 	return true;
 }
 
