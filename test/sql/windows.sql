@@ -201,6 +201,29 @@ SELECT unalike(gs.plan(query), '%GpuSortExchange%', query) FROM (VALUES
 SELECT is(gs.sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
 	('SELECT max(r), sum(r), count(*) FROM (SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.large) q'),
 	('SELECT md5(string_agg(r::text, '','')) FROM (SELECT lag(x, 3) OVER (ORDER BY k, id) AS r FROM win.large) q')) v (query);
+-- all columns of a table come in the table's order, in which rows are taken as they are stored, though PostgreSQL puts
+-- those first that the window sorts by; a window looks for its columns by what they are
+CREATE FUNCTION win.scanned(query text) RETURNS text LANGUAGE plpgsql SET gpusort.force = on SET gpusort.min_rows = 0 AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (VERBOSE, FORMAT JSON) ' || query INTO plan;
+	RETURN (SELECT string_agg(regexp_replace(name, '^\w+\.', ''), ', ')
+			FROM jsonb_path_query(plan::jsonb, 'strict $.** ? (@."Node Type" == "Seq Scan").Output') names, jsonb_array_elements_text(names) name);
+END $$;
+CREATE TABLE win.dropped AS SELECT id, 'gone' AS gone, k, x FROM win.large WHERE id <= 5000;
+ALTER TABLE win.dropped DROP gone;
+ALTER TABLE win.dropped ADD late text DEFAULT 'late';
+CREATE TABLE win.columns AS SELECT * FROM (VALUES
+	('id, k, x', 'SELECT *, sum(x) OVER (PARTITION BY x ORDER BY k, id) FROM win.large WHERE id <= 5000'),
+	('id, k, x', 'SELECT x, k, id, row_number() OVER (PARTITION BY x ORDER BY id), count(*) OVER (PARTITION BY x) FROM win.large WHERE id <= 5000'),
+	('id, k, x', 'SELECT * FROM (SELECT *, rank() OVER (PARTITION BY x ORDER BY k DESC) AS place FROM win.large WHERE id <= 5000) q WHERE place = 1'),
+	('k, id, x', 'SELECT id, k, x, lag(id) OVER (ORDER BY k) FROM win.dropped'),
+	('id, x, k, late', 'SELECT *, lag(late) OVER (PARTITION BY x ORDER BY id) FROM win.dropped'),
+	('id, x', 'SELECT id, x, sum(x) OVER (PARTITION BY x ORDER BY id) FROM win.large WHERE id <= 5000'),
+	('id, x, k, tableoid', 'SELECT *, tableoid::regclass, sum(x) OVER (PARTITION BY x ORDER BY id) FROM win.large WHERE id <= 5000')) v (columns, query);
+SELECT is(win.scanned(query), columns, query) FROM win.columns;
+SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FROM win.columns;
 -- a condition without a column: PostgreSQL puts a Result between the sort and the window
 SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
 	('SELECT avg(x) OVER (ORDER BY k, id ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) FROM win.large WHERE (SELECT max(k) FROM win.large) > 0 AND id < 5000'),

@@ -289,7 +289,7 @@ gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 	if (path == NULL || !fits(choice, path) ||
 		(!choice->forced && (reads_less(choice, path) || !inputs_cost_less(path, choice->native->total_cost))))
 		return;
-	if (!equal(path->pathtarget->exprs, choice->native->pathtarget->exprs))
+	if (!place->sought && !equal(path->pathtarget->exprs, choice->native->pathtarget->exprs))
 	{
 		/* A ProjectSet is between them, which returns sets: the path's place is below that. */
 		if (expression_returns_set((Node *) choice->native->pathtarget->exprs))

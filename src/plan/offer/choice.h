@@ -22,6 +22,7 @@ typedef struct GpuSortPathPlace
 	bool shared;  /* each process of a Gather reads a part of its rows, once */
 	bool last;    /* it returns the rows of its query, in the query's order if that has one */
 	bool ordered; /* the reader relies on the order of PostgreSQL's path */
+	bool sought;  /* the reader looks for columns by what they are, whatever their order */
 } GpuSortPathPlace;
 
 /* The candidates for a place. */

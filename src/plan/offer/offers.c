@@ -189,6 +189,7 @@ place_below(const GpuSortPathPlace *place, const Path *path, int link)
 		.once = place->once,
 		.shared = place->shared,
 		.last = place->last && (passes_on(path) || sorts_for_reader(place->root, path)),
+		.sought = IsA(path, WindowAggPath),
 	};
 	const bool needed = place->ordered || (place->last && place->root->sort_pathkeys != NIL);
 
@@ -360,11 +361,15 @@ with_children(const GpuSortPathPlace *place, Path *path)
 	return copy;
 }
 
-/* Sorts by GpuSort in the place of a sort of PostgreSQL's, or of a Gather Merge of sorts. */
+/*
+ * Sorts by GpuSort in the place of a sort of PostgreSQL's, or of a Gather Merge of sorts.  PostgreSQL puts the columns
+ * first that a window sorts by; in the table's order rows are taken as they are stored.
+ */
 static void
 compete_sorts(GpuSortChoice *choice, Path *path)
 {
 	PlannerInfo *root = choice->place->root;
+	const bool sought = choice->place->sought;
 	Path *input;
 	Path *partial;
 
@@ -372,6 +377,8 @@ compete_sorts(GpuSortChoice *choice, Path *path)
 	{
 		input = ((SortPath *) path)->subpath;
 		partial = gpusort_partial_of(input);
+		if (sought)
+			input = gpusort_path_in_table_order(root, input);
 		gpusort_choice_compete(choice, gpusort_sorted_path(root, path->parent, input, NULL, path->pathkeys));
 	}
 	else if (IsA(path, GatherMergePath) && IsA(((GatherMergePath *) path)->subpath, SortPath))
@@ -381,8 +388,15 @@ compete_sorts(GpuSortChoice *choice, Path *path)
 	}
 	else
 		return;
-	if (partial != NULL && partial->parallel_workers > 0)
-		gpusort_choice_compete(choice, gpusort_sorted_path(root, path->parent, input, partial, path->pathkeys));
+	if (partial == NULL || partial->parallel_workers == 0)
+		return;
+	if (sought)
+	{
+		partial = gpusort_path_in_table_order(root, partial);
+		if (!equal(input->pathtarget->exprs, partial->pathtarget->exprs))
+			input = (Path *) create_projection_path(root, input->parent, input, partial->pathtarget);
+	}
+	gpusort_choice_compete(choice, gpusort_sorted_path(root, path->parent, input, partial, path->pathkeys));
 }
 
 /* Returns a merge join of PostgreSQL's with GpuSort in the place of the Sorts that create_plan would put below it. */

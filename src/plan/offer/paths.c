@@ -32,6 +32,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/tlist.h"
 #include "optimizer/paths.h"
 #include "plan/admission.h"
 #include "plan/model/shape.h"
@@ -480,6 +481,46 @@ gpusort_partial_of(const Path *path)
 	if (IsA(path, GatherPath) && !((const GatherPath *) path)->single_copy)
 		return ((const GatherPath *) path)->subpath;
 	return rel->consider_parallel && rel->partial_pathlist != NIL ? linitial(rel->partial_pathlist) : NULL;
+}
+
+/* Returns the scan of a table that a path is, or over which it only projects; NULL if it is none. */
+static const Path *
+table_scan(const Path *path)
+{
+	if (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	return IsA(path, Path) && path->pathtype == T_SeqScan ? path : NULL;
+}
+
+/* Returns the path of a scan of all columns of a table with these in the table's order; any other path as it is. */
+Path *
+gpusort_path_in_table_order(PlannerInfo *root, Path *path)
+{
+	const Path *scan = table_scan(path);
+	const int natts = scan != NULL ? scan->parent->max_attr : 0;
+	PathTarget *target = path->pathtarget;
+	PathTarget *ordered = create_empty_pathtarget();
+	int *places;
+	ListCell *cell;
+
+	if (natts == 0 || list_length(target->exprs) != natts)
+		return path;
+	places = palloc0(natts * sizeof(int)); /* in the target, from 1 */
+	foreach(cell, target->exprs)
+	{
+		const Var *var = lfirst(cell);
+
+		if (!IsA(var, Var) || var->varno != (int) scan->parent->relid || var->varattno <= 0 ||
+			places[var->varattno - 1] > 0)
+			return path;
+		places[var->varattno - 1] = foreach_current_index(cell) + 1;
+	}
+	for (int i = 0; i < natts; i++)
+		add_column_to_pathtarget(ordered, list_nth(target->exprs, places[i] - 1),
+								 get_pathtarget_sortgroupref(target, places[i] - 1));
+	if (equal(ordered->exprs, target->exprs))
+		return path;
+	return (Path *) create_projection_path(root, path->parent, path, set_pathtarget_cost_width(root, ordered));
 }
 
 /*

@@ -52,6 +52,7 @@ extern Path *gpusort_path_input(const Path *path);
 extern Path *gpusort_path_over(const Path *path, Path *input);
 extern Path *gpusort_path_in_ranges(const Path *path, Path *partial);
 extern Path *gpusort_partial_of(const Path *path);
+extern Path *gpusort_path_in_table_order(PlannerInfo *root, Path *path);
 extern Path *gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys);
 extern Path *gpusort_first_blocks_path(PlannerInfo *root, RelOptInfo *rel, Path *scan, double rows, List *pathkeys,
 									   const GpuSortBlockIndex *index, double index_time);
