@@ -8,6 +8,10 @@
  * between a record and the writes would let replay begin behind the record, and not know of the writes: so those that
  * begin then wait for the writes.  What is not logged PostgreSQL flushes itself at the end of the transaction.
  *
+ * Processes that write to one file wait for each other in the kernel, call by call.  So successive pages are written by
+ * one call: from 17 on by smgrwritev; before, the storage manager takes them one by one, and so they are written past
+ * it to the file that it would write to, but for the last, of which it tells the checkpoint.
+ *
  * Legal order of calls: create, put for each page in any order, each once, flush.  A page that comes before others
  * of lower numbers leaves zeros in their place.  Several processes may each have a writer, for pages that the file has
  * (put_many); one of them puts what is left when they have ended, and flushes.  Errors of the disk are raised, and the
@@ -20,6 +24,8 @@
 #include "access/xloginsert.h"
 #include "access/xlogrecord.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/fd.h"
 #include "storage/proc.h"
 #include "storage/smgr.h"
 #include "utils/rel.h"
@@ -73,17 +79,71 @@ write_page(GpuSortPageWriter *writer, BlockNumber block, Page page, bool skip_fs
 	}
 }
 
+/* Returns how many of the first of these pages can be written by one call, to one segment of the file: at least 1. */
+static int
+count_successive(const GpuSortPageWriter *writer, const BlockNumber *blocks, const Page *pages, int count)
+{
+	int successive = 1;
+
+	while (successive < count && blocks[successive] == blocks[0] + successive &&
+		   blocks[successive] / RELSEG_SIZE == blocks[0] / RELSEG_SIZE && blocks[successive] < writer->end
+#if PG_VERSION_NUM < 170000
+		   && pages[successive] == pages[0] + successive * BLCKSZ
+#endif
+	)
+		successive++;
+	return successive;
+}
+
+/* Writes so many successive pages of the file, more than one. */
+static void
+write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count)
+{
+#if PG_VERSION_NUM >= 170000
+	for (int i = 0; i < count; i++)
+		PageSetChecksumInplace(pages[i], first + i);
+	smgrwritev(RelationGetSmgr(writer->relation), MAIN_FORKNUM, first, (const void **) pages, count, false);
+#else
+	const BlockNumber segment = first / RELSEG_SIZE;
+	const int bytes = (count - 1) * BLCKSZ;
+	char *path = relpathbackend(RELATION_LOCATOR(writer->relation), writer->relation->rd_backend, MAIN_FORKNUM);
+	int written = -1;
+	File file;
+
+	if (segment > 0)
+		path = psprintf("%s.%u", path, segment);
+	file = PathNameOpenFile(path, O_RDWR | PG_BINARY);
+	pfree(path);
+	if (file >= 0)
+	{
+		for (int i = 0; i + 1 < count; i++)
+			PageSetChecksumInplace(pages[i], first + i);
+		written = FileWrite(file, pages[0], bytes, (off_t) (first % RELSEG_SIZE) * BLCKSZ, WAIT_EVENT_DATA_FILE_WRITE);
+		FileClose(file);
+	}
+	/* It raises the error, if there is one. */
+	for (int i = written == bytes ? count - 1 : 0; i < count; i++)
+		write_page(writer, first + i, pages[i], i + 1 < count);
+#endif
+}
+
 /* Logs pages and writes them.  A checkpoint is told of the last in each segment of the file. */
 static void
 log_and_write(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count)
 {
+	int successive;
+
 	if (writer->logged)
 		log_newpages(&RELATION_LOCATOR(writer->relation), MAIN_FORKNUM, count, blocks, pages, true);
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i += successive)
 	{
-		const bool last = i + 1 == count || blocks[i + 1] / RELSEG_SIZE != blocks[i] / RELSEG_SIZE;
+		const BlockNumber *next = &blocks[i + 1];
 
-		write_page(writer, blocks[i], pages[i], !last);
+		successive = count_successive(writer, &blocks[i], &pages[i], count - i);
+		if (successive > 1)
+			write_successive(writer, blocks[i], &pages[i], successive);
+		else
+			write_page(writer, blocks[i], pages[i], i + 1 < count && *next / RELSEG_SIZE == blocks[i] / RELSEG_SIZE);
 	}
 }
 
