@@ -279,6 +279,18 @@ saves_enough(const GpuSortChoice *choice, const Path *path, double time)
 	return gpusort_saves_enough(time, time - input_time(choice->place->root, path, merged), choice->own_time, gain);
 }
 
+/* Returns true if a path has the columns of PostgreSQL's as its reader wants them. */
+static bool
+has_columns(const GpuSortPathPlace *place, const Path *path, const Path *native)
+{
+	List *columns = path->pathtarget->exprs;
+	List *wanted = native->pathtarget->exprs;
+
+	if (equal(columns, wanted))
+		return true;
+	return place->sought && list_length(columns) == list_length(wanted) && list_difference(wanted, columns) == NIL;
+}
+
 /* Compares a path over GpuSort with the best one for the place so far; it may be NULL. */
 void
 gpusort_choice_compete(GpuSortChoice *choice, Path *path)
@@ -289,7 +301,7 @@ gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 	if (path == NULL || !fits(choice, path) ||
 		(!choice->forced && (reads_less(choice, path) || !inputs_cost_less(path, choice->native->total_cost))))
 		return;
-	if (!place->sought && !equal(path->pathtarget->exprs, choice->native->pathtarget->exprs))
+	if (!has_columns(place, path, choice->native))
 	{
 		/* A ProjectSet is between them, which returns sets: the path's place is below that. */
 		if (expression_returns_set((Node *) choice->native->pathtarget->exprs))
