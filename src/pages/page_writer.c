@@ -25,6 +25,7 @@
 #include "access/xlogrecord.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "port/pg_iovec.h"
 #include "storage/fd.h"
 #include "storage/proc.h"
 #include "storage/smgr.h"
@@ -32,6 +33,10 @@
 
 /* Pages that are logged and written together: as many as a record takes. */
 #define PAGES XLR_MAX_BLOCK_ID
+
+#if PG_VERSION_NUM >= 170000
+StaticAssertDecl(PAGES <= PG_IOV_MAX, "one call writes as many");
+#endif
 
 struct GpuSortPageWriter
 {
@@ -106,14 +111,17 @@ write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int 
 #else
 	const BlockNumber segment = first / RELSEG_SIZE;
 	const int bytes = (count - 1) * BLCKSZ;
-	char *path = relpathbackend(RELATION_LOCATOR(writer->relation), writer->relation->rd_backend, MAIN_FORKNUM);
+	char *relation = relpathbackend(RELATION_LOCATOR(writer->relation), writer->relation->rd_backend, MAIN_FORKNUM);
+	char path[MAXPGPATH];
 	int written = -1;
 	File file;
 
-	if (segment > 0)
-		path = psprintf("%s.%u", path, segment);
+	if (segment == 0)
+		strlcpy(path, relation, sizeof(path));
+	else
+		snprintf(path, sizeof(path), "%s.%u", relation, segment);
+	pfree(relation);
 	file = PathNameOpenFile(path, O_RDWR | PG_BINARY);
-	pfree(path);
 	if (file >= 0)
 	{
 		for (int i = 0; i + 1 < count; i++)

@@ -371,15 +371,15 @@ compete_sorts(GpuSortChoice *choice, Path *path)
 	PlannerInfo *root = choice->place->root;
 	const bool sought = choice->place->sought;
 	Path *input;
+	Path *alone;
 	Path *partial;
 
 	if (IsA(path, SortPath))
 	{
 		input = ((SortPath *) path)->subpath;
 		partial = gpusort_partial_of(input);
-		if (sought)
-			input = gpusort_path_in_table_order(root, input);
-		gpusort_choice_compete(choice, gpusort_sorted_path(root, path->parent, input, NULL, path->pathkeys));
+		alone = sought ? gpusort_path_in_table_order(root, input) : input;
+		gpusort_choice_compete(choice, gpusort_sorted_path(root, path->parent, alone, NULL, path->pathkeys));
 	}
 	else if (IsA(path, GatherMergePath) && IsA(((GatherMergePath *) path)->subpath, SortPath))
 	{
@@ -390,7 +390,7 @@ compete_sorts(GpuSortChoice *choice, Path *path)
 		return;
 	if (partial == NULL || partial->parallel_workers == 0)
 		return;
-	if (sought)
+	if (sought && equal(input->pathtarget->exprs, partial->pathtarget->exprs))
 	{
 		partial = gpusort_path_in_table_order(root, partial);
 		if (!equal(input->pathtarget->exprs, partial->pathtarget->exprs))
