@@ -32,8 +32,8 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
-#include "optimizer/tlist.h"
 #include "optimizer/paths.h"
+#include "optimizer/tlist.h"
 #include "plan/admission.h"
 #include "plan/model/shape.h"
 #include "plan/statement.h"
@@ -499,7 +499,7 @@ gpusort_path_in_table_order(PlannerInfo *root, Path *path)
 	const Path *scan = table_scan(path);
 	const int natts = scan != NULL ? scan->parent->max_attr : 0;
 	PathTarget *target = path->pathtarget;
-	PathTarget *ordered = create_empty_pathtarget();
+	PathTarget *ordered;
 	int *places;
 	ListCell *cell;
 
@@ -515,6 +515,7 @@ gpusort_path_in_table_order(PlannerInfo *root, Path *path)
 			return path;
 		places[var->varattno - 1] = foreach_current_index(cell) + 1;
 	}
+	ordered = create_empty_pathtarget();
 	for (int i = 0; i < natts; i++)
 		add_column_to_pathtarget(ordered, list_nth(target->exprs, places[i] - 1),
 								 get_pathtarget_sortgroupref(target, places[i] - 1));
