@@ -233,6 +233,9 @@
 /* Extensions can name wait events. */
 #define HAVE_WAIT_EVENT_NAMES
 
+/* The storage manager writes successive pages by one call. */
+#define HAVE_SMGRWRITEV
+
 /* What rows a window may stop at */
 #define WINDOW_PATH_RUN_CONDITION(path) ((path)->runCondition)
 #else

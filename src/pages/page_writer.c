@@ -31,10 +31,12 @@
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
+#include "compat.h"
+
 /* Pages that are logged and written together: as many as a record takes. */
 #define PAGES XLR_MAX_BLOCK_ID
 
-#if PG_VERSION_NUM >= 170000
+#ifdef HAVE_SMGRWRITEV
 StaticAssertDecl(PAGES <= PG_IOV_MAX, "one call writes as many");
 #endif
 
@@ -92,7 +94,7 @@ count_successive(const GpuSortPageWriter *writer, const BlockNumber *blocks, con
 
 	while (successive < count && blocks[successive] == blocks[0] + successive &&
 		   blocks[successive] / RELSEG_SIZE == blocks[0] / RELSEG_SIZE && blocks[successive] < writer->end
-#if PG_VERSION_NUM < 170000
+#ifndef HAVE_SMGRWRITEV
 		   && pages[successive] == pages[0] + successive * BLCKSZ
 #endif
 	)
@@ -104,7 +106,7 @@ count_successive(const GpuSortPageWriter *writer, const BlockNumber *blocks, con
 static void
 write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count)
 {
-#if PG_VERSION_NUM >= 170000
+#ifdef HAVE_SMGRWRITEV
 	for (int i = 0; i < count; i++)
 		PageSetChecksumInplace(pages[i], first + i);
 	smgrwritev(RelationGetSmgr(writer->relation), MAIN_FORKNUM, first, (const void **) pages, count, false);
