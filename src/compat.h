@@ -25,9 +25,12 @@
 /* VARDATA_ANY and its like, which postgres.h has before */
 #include "varatt.h"
 /* A Var is made NULL by the outer joins and grouping sets of another one. */
-#define TAKE_NULLINGRELS(var, from) ((var)->varnullingrels = bms_copy((from)->varnullingrels))
+#define TAKE_NULLINGRELS(var, from)           ((var)->varnullingrels = bms_copy((from)->varnullingrels))
+/* An expression above an outer join that makes these tables NULL */
+#define WITH_NULLING_JOIN(expr, tables, join) add_nulling_relids(expr, tables, bms_make_singleton(join))
 #else
-#define TAKE_NULLINGRELS(var, from) ((void) 0)
+#define TAKE_NULLINGRELS(var, from)           ((void) 0)
+#define WITH_NULLING_JOIN(expr, tables, join) (expr)
 #endif
 
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 210000
@@ -240,6 +243,13 @@
 #define WINDOW_PATH_RUN_CONDITION(path) ((path)->runCondition)
 #else
 #define WINDOW_PATH_RUN_CONDITION(path) ((path)->winclause->runCondition)
+#endif
+
+/* The families of btree in which an operator compares */
+#if PG_VERSION_NUM < 180000
+#define GET_BTREE_INTERPRETATION(operator) get_op_btree_interpretation(operator)
+#else
+#define GET_BTREE_INTERPRETATION(operator) get_op_index_interpretation(operator)
 #endif
 
 #if PG_VERSION_NUM < 180000

@@ -11,6 +11,9 @@
  * has a GpuSort that takes many rows in: such a plan is kept if all workers in it are started by GpuSorts, which end
  * them before they give a row out (finish/own_workers.c, insert_select.c).
  *
+ * One that asks for the first rows of one group after another is planned once more, to ask for them at once
+ * (lateral_limits.c), and that plan is kept if it is far cheaper.
+ *
  * Last, one pass over the finished plan does what no path can say (finish/finish.c): GpuSort takes the place of the
  * Sorts that are left, and what processes share rows by is settled.
  *
@@ -36,6 +39,7 @@
 #include "plan/finish/finish.h"
 #include "plan/finish/own_workers.h"
 #include "plan/insert_select.h"
+#include "plan/lateral_limits.h"
 #include "plan/offer/offers.h"
 #include "plan/offer/upper_paths.h"
 #include "plan/statement.h"
@@ -186,6 +190,36 @@ plan_again(GpuSortStatement statement, GpuSortDecisions *decisions, PLANNER_PARA
 	return plan_with_own_workers(statement, decisions, PLANNER_ARGUMENTS);
 }
 
+/*
+ * The cost from which a statement's other form is worth to be planned, which takes a millisecond; and how much cheaper
+ * it must be.  PostgreSQL counts a page that an index leads to as one from a disk, and the other form reads all rows
+ * whatever it finds in the end.
+ */
+#define LATERAL_COST   10000
+#define LATERAL_MARGIN 10
+
+/*
+ * Returns a plan of a statement's other form, whose copy *again becomes, if it is far cheaper than PostgreSQL's; else
+ * NULL.
+ */
+static PlannedStmt *
+plan_laterals_at_once(const GpuSortStatement *statement, const PlannedStmt *native, GpuSortDecisions *decisions,
+					  Query **again, PLANNER_PARAMETERS)
+{
+	const Cost cost = native->planTree->total_cost;
+	Query *copy;
+	PlannedStmt *stmt;
+
+	if (cost < LATERAL_COST && !gpusort_force)
+		return NULL;
+	copy = *again != NULL ? copyObject(parse) : NULL;
+	stmt = plan_and_finish(statement, decisions, PLANNER_ARGUMENTS);
+	if (stmt->planTree->total_cost * LATERAL_MARGIN > cost && !gpusort_force)
+		return NULL;
+	*again = copy;
+	return stmt;
+}
+
 /* Plans a statement, twice if GpuSorts of its plan could do with workers that PostgreSQL does not give it. */
 static PlannedStmt *
 plan_statement(PLANNER_PARAMETERS)
@@ -196,9 +230,24 @@ plan_statement(PLANNER_PARAMETERS)
 	{
 		const GpuSortStatement statement = gpusort_statement_of(parse, cursor_options);
 		GpuSortDecisions decisions = {.log = gpusort_log_decisions, .keep = gpusort_decisions_are_kept()};
+		const bool is_alone = (cursor_options & CURSOR_OPT_FAST_PLAN) != 0 || gpusort_estimate_is_wanted();
 		Query *again = may_be_given_workers(parse, &statement, cursor_options) ? copyObject(parse) : NULL;
+		Query *at_once = is_alone ? NULL : gpusort_lateral_limits_as_windows(parse, params);
 
 		stmt = plan_and_finish(&statement, &decisions, PLANNER_ARGUMENTS);
+		if (at_once != NULL)
+		{
+			GpuSortDecisions others = {.keep = decisions.keep};
+			PlannedStmt *other;
+
+			parse = at_once;
+			other = plan_laterals_at_once(&statement, stmt, &others, &again, PLANNER_ARGUMENTS);
+			if (other != NULL)
+			{
+				stmt = other;
+				decisions = others;
+			}
+		}
 		if (again != NULL && gpusort_own_workers_would_help(stmt))
 		{
 			GpuSortDecisions others = {.keep = decisions.keep};
