@@ -41,6 +41,7 @@
 #include "exec/running.h"
 #include "exec/scan_state.h"
 #include "exec/stream.h"
+#include "exec/unique.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "sort/counted_rows.h"
@@ -328,6 +329,8 @@ visit(PlanState *ps, void *arg)
 		gpusort_running_begin((WindowAggState *) ps, state);
 	else if (IsA(ps, AggState) && is_used(state = state_of(outerPlanState(ps)), GPUSORT_USE_NUMBERS))
 		gpusort_percentiles_begin((AggState *) ps, state);
+	else if (IsA(ps, UniqueState) && (state = state_of(outerPlanState(ps))) != NULL)
+		gpusort_unique_begin((UniqueState *) ps, state);
 	else if (IsA(ps, LimitState))
 		show_limit((LimitState *) ps, outerPlanState(ps));
 	else if (IsA(ps, MergeJoinState))

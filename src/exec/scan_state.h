@@ -4,8 +4,8 @@
  *	  The state of a GpuSort node, for the files of exec/ alone.
  *
  * What a node is, beside the sort of its child's rows (sort/sort.h):
- * made by executor.c, but for stream, which is stream.c's, and for percentiles, running and window, which are those
- * of percentiles.c, running.c and window_ranges.c.
+ * made by executor.c, but for stream, which is stream.c's, and for percentiles, unique, running and window, which are
+ * those of percentiles.c, unique.c, running.c and window_ranges.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,6 +50,7 @@ typedef struct GpuSortScanState
 	LimitState *limit;                      /* a Limit above, if only its rows are wanted, or NULL */
 	struct GpuSortPercentiles *percentiles; /* of an Agg right above that reads rows by number, or NULL */
 
+	struct GpuSortUnique *unique;       /* of a Unique right above that compares values as they are stored, or NULL */
 	struct GpuSortRunning *running;     /* of a WindowAgg right above that keeps only a state, or NULL */
 	struct GpuSortWindowRanges *window; /* of a WindowAgg right above that reads ranges with rows near them, or NULL */
 
