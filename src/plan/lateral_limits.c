@@ -33,6 +33,7 @@
 #include "access/stratnum.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_opfamily.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "facts/aggregates.h"
@@ -191,9 +192,11 @@ take_equality(Lateral *lateral, Node *clause)
 		own = lsecond(equality->args);
 		beside = linitial(equality->args);
 	}
+	/* "=" of other types that goes by the time zone may take two for equal to a third that are not equal. */
 	if (contain_vars_of_level(own, 1) || !contain_vars_of_level(own, 0) || contain_vars_of_level(beside, 0) ||
-		may_fail(own, NULL) || may_fail(beside, NULL) ||
-		!op_mergejoinable(equality->opno, exprType(linitial(equality->args))))
+		!contain_vars_of_level(beside, 1) || may_fail(own, NULL) || may_fail(beside, NULL) ||
+		!op_mergejoinable(equality->opno, exprType(linitial(equality->args))) ||
+		op_volatile(equality->opno) != PROVOLATILE_IMMUTABLE)
 		return false;
 	get_sort_group_operators(exprType(own), false, false, false, &less, &equal, NULL, NULL);
 	if (!OidIsValid(less) || !OidIsValid(equal) || !equality_ops_are_compatible(equality->opno, equal) ||

@@ -118,6 +118,8 @@ INSERT INTO lat.query (at_once, query) VALUES
 	(false, 'SELECT g.id, x.id FROM lat.g, LATERAL (SELECT id FROM lat.t WHERE t.k = g.k OR t.s = g.id ORDER BY n, id LIMIT 1) x'),
 	(false, 'SELECT g.id, x.id FROM lat.g, LATERAL (SELECT id FROM lat.t WHERE t.k IS NOT DISTINCT FROM g.k ORDER BY n, id LIMIT 1) x'),
 	(false, 'SELECT g.id, x.id FROM lat.g, LATERAL (SELECT id FROM lat.t WHERE t.txt = g.txt COLLATE lat.caseless ORDER BY n, id LIMIT 1) x'),
+	(false, 'SELECT g.id, x.id FROM lat.g, LATERAL (SELECT id FROM lat.t WHERE t.ts = g.d::timestamptz ORDER BY n, id LIMIT 1) x'),
+	(false, 'SELECT g.id, x.id FROM (SELECT id, d::timestamptz AS z FROM lat.g) g, LATERAL (SELECT id FROM lat.t WHERE t.ts = g.z ORDER BY n, id LIMIT 1) x'),
 	(false, 'SELECT g.id, x.id FROM lat.g, LATERAL (SELECT id FROM lat.t WHERE t.k = g.k + 1 ORDER BY n, id LIMIT 1) x'),
 	(false, 'SELECT g.id, x.id FROM lat.g, LATERAL (SELECT id FROM lat.t WHERE t.k + 1 = g.k ORDER BY n, id LIMIT 1) x'),
 	(false, 'SELECT g.id, x.id FROM lat.g, LATERAL (SELECT id FROM lat.t WHERE t.k = g.k ORDER BY n * g.id, id LIMIT 1) x'),
