@@ -262,6 +262,9 @@
 /* Whether a table has columns that are computed of others, as its TupleConstr says */
 #define HAS_GENERATED(constr) ((constr)->has_generated_stored)
 
+/* Whether some of them are computed when they are read */
+#define HAS_VIRTUAL_COLUMNS(constr) ((void) (constr), false)
+
 /* Whether a clause sorts by a "greater than" operator; from 18 on it says so. */
 #define SET_REVERSE_SORT(clause) ((void) 0)
 
@@ -308,9 +311,10 @@ typedef int16 CompareType;
 #define SETOP_OPERATORS(setop)  ((setop)->dupOperators)
 #define SETOP_COLLATIONS(setop) ((setop)->dupCollations)
 #else
-#define EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count
-#define EXECUTOR_RUN_ARGUMENTS  query, direction, count
-#define HAS_GENERATED(constr)   ((constr)->has_generated_stored || (constr)->has_generated_virtual)
+#define EXECUTOR_RUN_PARAMETERS     QueryDesc *query, ScanDirection direction, uint64 count
+#define EXECUTOR_RUN_ARGUMENTS      query, direction, count
+#define HAS_GENERATED(constr)       ((constr)->has_generated_stored || (constr)->has_generated_virtual)
+#define HAS_VIRTUAL_COLUMNS(constr) ((constr) != NULL && (constr)->has_generated_virtual)
 #define WITHOUT_GROUPING_NULLS(root, expr)                                                         \
 	((root)->group_rtindex > 0                                                                     \
 		 ? remove_nulling_relids((Node *) (expr), bms_make_singleton((root)->group_rtindex), NULL) \

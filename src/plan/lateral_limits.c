@@ -19,18 +19,25 @@
  * LIMIT ... WITH TIES asks for rank().  planner.c plans both forms, and keeps the cheaper one.
  *
  * The answer is the same.  The rows that are equal to one g.k are a group: PARTITION BY goes by the operator family and
- * the collation of "=".  What a row is computed of is computed of the first rows alone, as before, and what is computed
- * of others too cannot fail.  The order is the same where the statement says what it is.  Where it says nothing, people
- * still expect the rows of one g together, as they were sorted: so the statement is sorted by g.k and s.
+ * the collation of "=".  Now rows are looked at that belong to no g.k; so nothing that PostgreSQL may compute before the
+ * join with g may fail: the subquery, conditions that name its columns, and what reads them in LATERAL.  The same goes
+ * for a subquery that has it all in its FROM.  Only what the query returns, sorts and groups by is computed behind
+ * the join for sure.
  *
- * The subquery has nothing but FROM, WHERE, ORDER BY, LIMIT and OFFSET, and is of what stands beside it in the "="s
- * alone.  It is in FROM itself, or the right side of a JOIN or LEFT JOIN with what it is of on the left.
+ * The order is the same where the statement says what it is.  Where it says nothing, people still expect the rows of one
+ * g as they were sorted: so the statement is sorted by g.k and s.  Where something above depends on the order, nothing
+ * is changed.
+ *
+ * The subquery has nothing but FROM, WHERE, ORDER BY, LIMIT and OFFSET, and is of what stands beside it in its columns
+ * and in the "="s alone.  It is in FROM itself, or the right side of a JOIN or LEFT JOIN with what it is of on the left.
+ * Nothing in the statement is volatile, as planner.c knows.
  *
  *-------------------------------------------------------------------------
  */
 #include "plan/lateral_limits.h"
 
 #include "access/stratnum.h"
+#include "access/table.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_proc.h"
@@ -47,6 +54,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 typedef struct Lateral
 {
@@ -92,23 +100,62 @@ is_comparison(Oid operator)
 	return GET_BTREE_INTERPRETATION(operator) != NIL;
 }
 
-/* The walker: returns true if an expression of a query without sublinks may raise an error for some rows alone. */
+/* The walker: returns true if an expression is more than constants. */
+static bool
+varies(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) || IsA(node, Param) || IsA(node, Query))
+		return true;
+	return expression_tree_walker(node, varies, arg);
+}
+
+/* Returns true if a table has columns that are computed when they are read. */
+static bool
+has_virtual_columns(Oid table)
+{
+	Relation relation = table_open(table, NoLock);
+	const bool has = HAS_VIRTUAL_COLUMNS(relation->rd_att->constr);
+
+	table_close(relation, NoLock);
+	return has;
+}
+
+/*
+ * The walker: returns true if an expression, or one in a query, may raise an error for some rows, or a query locks the
+ * rows.
+ */
 static bool
 may_fail(Node *node, void *arg)
 {
 	Oid function = InvalidOid;
 
-	if (node == NULL || (!contain_vars_of_level(node, 0) && !contain_vars_of_level(node, 1)))
+	if (node == NULL)
 		return false;
 	switch (nodeTag(node))
 	{
-		case T_Var:
+		case T_Query:
+			return ((const Query *) node)->rowMarks != NIL ||
+				query_tree_walker((Query *) node, may_fail, arg, QTW_EXAMINE_RTES_BEFORE);
+		case T_RangeTblEntry:
+			return ((const RangeTblEntry *) node)->rtekind == RTE_RELATION &&
+				has_virtual_columns(((const RangeTblEntry *) node)->relid);
 		case T_List:
+		case T_TargetEntry:
+		case T_FromExpr:
+		case T_JoinExpr:
+		case T_RangeTblRef:
+		case T_RangeTblFunction:
+		case T_SortGroupClause:
+		case T_Var:
+		case T_Param:
 		case T_RelabelType:
 		case T_CollateExpr:
 		case T_BoolExpr:
 		case T_NullTest:
 		case T_BooleanTest:
+		case T_CoalesceExpr:
 			break;
 		case T_OpExpr:
 			if (!is_comparison(((const OpExpr *) node)->opno))
@@ -122,10 +169,10 @@ may_fail(Node *node, void *arg)
 			function = ((const FuncExpr *) node)->funcid;
 			break;
 		default:
-			return true;
+			return varies(node, NULL);
 	}
 	if (OidIsValid(function) && !get_func_leakproof(function))
-		return true;
+		return varies(node, NULL);
 	return expression_tree_walker(node, may_fail, arg);
 }
 
@@ -194,7 +241,7 @@ take_equality(Lateral *lateral, Node *clause)
 	}
 	/* "=" of other types that goes by the time zone may take two for equal to a third that are not equal. */
 	if (contain_vars_of_level(own, 1) || !contain_vars_of_level(own, 0) || contain_vars_of_level(beside, 0) ||
-		!contain_vars_of_level(beside, 1) || may_fail(own, NULL) || may_fail(beside, NULL) ||
+		!contain_vars_of_level(beside, 1) ||
 		!op_mergejoinable(equality->opno, exprType(linitial(equality->args))) ||
 		op_volatile(equality->opno) != PROVOLATILE_IMMUTABLE)
 		return false;
@@ -231,7 +278,7 @@ take_clauses(Lateral *lateral)
 	{
 		Node *clause = lfirst(cell);
 
-		if (!contain_vars_of_level(clause, 1) && !may_fail(clause, NULL))
+		if (!contain_vars_of_level(clause, 1))
 			lateral->others = lappend(lateral->others, clause);
 		else if (!take_equality(lateral, clause))
 			return false;
@@ -239,35 +286,30 @@ take_clauses(Lateral *lateral)
 	return lateral->equalities != NIL;
 }
 
-/* Returns true if nothing in a subquery but its columns and its "="s is of what stands beside it. */
+/*
+ * Returns true if a subquery can be computed of all rows: nothing in it but its columns and its "="s is of what stands
+ * beside it, and nothing in it may fail.
+ */
 static bool
-is_of_its_own(const Lateral *lateral)
+is_of_all_rows(const Lateral *lateral)
 {
 	Query rest = *lateral->query;
 	FromExpr from = *rest.jointree;
+	ListCell *cell;
 
+	rest.limitCount = NULL;
+	rest.limitOffset = NULL;
+	if (may_fail((Node *) &rest, NULL))
+		return false;
+	foreach(cell, rest.sortClause)
+	{
+		if (contain_vars_of_level(get_sortgroupclause_expr(lfirst(cell), rest.targetList), 1))
+			return false;
+	}
 	from.quals = (Node *) lateral->others;
 	rest.jointree = &from;
 	rest.targetList = NIL;
-	rest.limitCount = NULL;
-	rest.limitOffset = NULL;
 	return !contain_vars_of_level((Node *) &rest, 1);
-}
-
-/* Returns true if the expressions that a subquery sorts by may be computed of all rows. */
-static bool
-may_sort_all(const Query *query)
-{
-	ListCell *cell;
-
-	foreach(cell, query->sortClause)
-	{
-		Node *expr = get_sortgroupclause_expr(lfirst(cell), query->targetList);
-
-		if (may_fail(expr, NULL) || contain_vars_of_level(expr, 1))
-			return false;
-	}
-	return true;
 }
 
 /* The walker: returns true if the whole row is named. */
@@ -296,6 +338,72 @@ names_whole_row(Node *node, void *arg)
 	return expression_tree_walker(node, names_whole_row, arg);
 }
 
+/* Returns true if clauses, in ANDs, that may be of a table in FROM may fail. */
+static bool
+clauses_may_fail(const Query *query, Index rtindex, Node *clauses)
+{
+	ListCell *cell;
+
+	foreach(cell, make_ands_implicit((Expr *) clauses))
+	{
+		const Bitmapset *names = pull_varnos_of_level(NULL, lfirst(cell), 0);
+		int name = -1;
+
+		while ((name = bms_next_member(names, name)) >= 0)
+		{
+			const RTEKind kind = rt_fetch(name, query->rtable)->rtekind;
+
+			if ((name == (int) rtindex || (kind != RTE_RELATION && kind != RTE_SUBQUERY && kind != RTE_FUNCTION && kind != RTE_VALUES && kind != RTE_CTE)) &&
+				may_fail(lfirst(cell), NULL))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Returns true if clauses of WHERE or ON, in a part of FROM, that may be of a table may fail. */
+static bool
+joins_may_fail(const Query *query, Index rtindex, Node *node)
+{
+	ListCell *cell;
+
+	if (IsA(node, JoinExpr))
+	{
+		const JoinExpr *join = (const JoinExpr *) node;
+
+		return clauses_may_fail(query, rtindex, join->quals) || joins_may_fail(query, rtindex, join->larg) ||
+			joins_may_fail(query, rtindex, join->rarg);
+	}
+	if (IsA(node, FromExpr))
+	{
+		foreach(cell, ((const FromExpr *) node)->fromlist)
+		{
+			if (joins_may_fail(query, rtindex, lfirst(cell)))
+				return true;
+		}
+		return clauses_may_fail(query, rtindex, ((const FromExpr *) node)->quals);
+	}
+	return false;
+}
+
+/*
+ * Returns true if what a query computes of a table in FROM before it has joined it may fail: conditions, and other
+ * subqueries in LATERAL.
+ */
+static bool
+may_fail_before_join(const Query *query, Index rtindex)
+{
+	for (Index i = 1; i <= (Index) list_length(query->rtable); i++)
+	{
+		RangeTblEntry *other = rt_fetch(i, query->rtable);
+
+		if (i != rtindex && other->lateral && range_table_entry_walker(other, may_fail, NULL, 0))
+			return true;
+	}
+	return joins_may_fail(query, rtindex, (Node *) query->jointree) ||
+		clauses_may_fail(query, rtindex, query->havingQual);
+}
+
 /*
  * Returns what is known of a table in FROM with these beside it on the left; NULL: it is no subquery with a LIMIT that
  * may be asked for at once.
@@ -316,9 +424,8 @@ find_lateral(Query *query, Index rtindex, const Bitmapset *left, ParamListInfo p
 		 (!find_number(rte->subquery->limitOffset, params, &lateral->skipped) || lateral->skipped < 0)) ||
 		pg_add_s64_overflow(lateral->skipped, lateral->wanted, &last) ||
 		(lateral->skipped > 0 && rte->subquery->limitOption == LIMIT_OPTION_WITH_TIES) ||
-		!take_clauses(lateral) || !is_of_its_own(lateral) || !may_sort_all(rte->subquery) ||
+		!take_clauses(lateral) || !is_of_all_rows(lateral) || may_fail_before_join(query, rtindex) ||
 		!bms_is_subset(pull_varnos_of_level(NULL, (Node *) lateral->beside, 1), left) ||
-		contain_volatile_functions((Node *) rte->subquery) ||
 		query_tree_walker(query, names_whole_row, &row, 0))
 		return NULL;
 	return lateral;
@@ -337,7 +444,7 @@ column_of(Lateral *lateral, Node *expr, char *name)
 		if (equal(column->expr, expr))
 			return column;
 	}
-	if (name == NULL && IsA(expr, Var))
+	if (name == NULL && IsA(expr, Var) && ((const Var *) expr)->varlevelsup == 0)
 		name = get_rte_attribute_name(rt_fetch(((const Var *) expr)->varno, lateral->query->rtable),
 									  ((const Var *) expr)->varattno);
 	column = makeTargetEntry((Expr *) copyObject(expr), list_length(lateral->columns) + 1, name ? name : "key", false);
@@ -640,17 +747,19 @@ tells_order(Node *node, void *arg)
 
 /* Returns true if the rows of a query's FROM may come in another order. */
 static bool
-may_change(const Query *query)
+may_come_otherwise(const Query *query)
 {
 	ListCell *cell;
 
-	if (query->commandType != CMD_SELECT || query->rowMarks != NIL || query->setOperations != NULL ||
+	if (query->rowMarks != NIL ||
 		(query->sortClause == NIL && (query->limitCount != NULL || query->limitOffset != NULL)) ||
 		tells_order((Node *) query->targetList, NULL) || tells_order(query->havingQual, NULL))
 		return false;
 	foreach(cell, query->windowClause)
+	{
 		if (lfirst_node(WindowClause, cell)->orderClause == NIL)
 			return false;
+	}
 	return true;
 }
 
@@ -669,17 +778,18 @@ change_query(Statement *statement, Query *query)
 	List *orders = NIL;
 	ListCell *cell;
 
-	foreach(cell, query->rtable)
-		if (lfirst_node(RangeTblEntry, cell)->rtekind == RTE_SUBQUERY)
-			change_query(statement, lfirst_node(RangeTblEntry, cell)->subquery);
-	foreach(cell, query->cteList)
+	if (!may_come_otherwise(query))
+		return;
+	for (Index i = 1; i <= (Index) list_length(query->rtable); i++)
 	{
-		const CommonTableExpr *cte = lfirst_node(CommonTableExpr, cell);
+		const RangeTblEntry *rte = rt_fetch(i, query->rtable);
 
-		if (!cte->cterecursive)
-			change_query(statement, castNode(Query, cte->ctequery));
+		/* It may become a part of the query. */
+		if (rte->rtekind == RTE_SUBQUERY && !may_fail_before_join(query, i) &&
+			!may_fail((Node *) rte->subquery->targetList, NULL))
+			change_query(statement, rte->subquery);
 	}
-	if (!may_change(query))
+	if (query->commandType != CMD_SELECT || query->setOperations != NULL)
 		return;
 	(void) change_from(statement, query, (Node *) query->jointree, &orders);
 	if (!shows_order(query))
@@ -707,9 +817,6 @@ has_lateral_limit(const Query *query)
 			((rte->lateral && rte->subquery->limitCount != NULL) || has_lateral_limit(rte->subquery)))
 			return true;
 	}
-	foreach(cell, query->cteList)
-		if (has_lateral_limit(castNode(Query, lfirst_node(CommonTableExpr, cell)->ctequery)))
-			return true;
 	return false;
 }
 

@@ -230,9 +230,10 @@ plan_statement(PLANNER_PARAMETERS)
 	{
 		const GpuSortStatement statement = gpusort_statement_of(parse, cursor_options);
 		GpuSortDecisions decisions = {.log = gpusort_log_decisions, .keep = gpusort_decisions_are_kept()};
-		const bool is_alone = (cursor_options & CURSOR_OPT_FAST_PLAN) != 0 || gpusort_estimate_is_wanted();
+		const bool may_be_at_once =
+			(cursor_options & CURSOR_OPT_FAST_PLAN) == 0 && statement.rescannable && !gpusort_estimate_is_wanted();
 		Query *again = may_be_given_workers(parse, &statement, cursor_options) ? copyObject(parse) : NULL;
-		Query *at_once = is_alone ? NULL : gpusort_lateral_limits_as_windows(parse, params);
+		Query *at_once = may_be_at_once ? gpusort_lateral_limits_as_windows(parse, params) : NULL;
 
 		stmt = plan_and_finish(&statement, &decisions, PLANNER_ARGUMENTS);
 		if (at_once != NULL)

@@ -372,11 +372,14 @@ sub _dependent
 {
 	my ($context, $outer, $inner) = @_;
 	my $n = between(2, 10);
-	my $belongs = weighted(60 => "b.id % $n = a.id % $n", 15 => "b.id <= a.id", 10 => "b.id > a.id % $n", 15 => 'true');
+	my @pairs = equal_pairs($context, $outer->{scope}, $inner->{scope});
+	my $equal = join ' AND ', some_of(between(1, 2), @pairs ? @pairs : 'b.id = a.id');
+	my $belongs = weighted(60 => "b.id % $n = a.id % $n", 60 => $equal, 15 => "b.id <= a.id",
+		10 => "b.id > a.id % $n", 15 => 'true');
 	my $where = "$belongs" . ($inner->{where} ? " AND $inner->{where}" : '');
 	my @order = total_keys($context, $inner);
 	my $order = join ', ', @order;
-	my $limit = ' LIMIT ' . between(0, 5);
+	my $limit = ' LIMIT ' . between(0, 5) . (chance(20) ? ' OFFSET ' . between(0, 3) : '');
 
 	my $kind = weighted(40 => 'limit', 15 => 'order', 15 => 'distinct on', 15 => 'window', 15 => 'merge');
 	return "SELECT b.* FROM $inner->{sql} WHERE $where ORDER BY $order$limit" if $kind eq 'limit';
@@ -394,9 +397,9 @@ sub _dependent
 			. "WHERE $where AND b.id <= 200) b WHERE rank <= @{[ between(1, 3) ]}";
 	}
 	my $other = from_one($context, 'm', 100);
-	my @pairs = some_of(between(1, 2), equal_pairs($context, $inner->{scope}, $other->{scope}));
+	@pairs = some_of(between(1, 2), equal_pairs($context, $inner->{scope}, $other->{scope}));
 	@pairs = ('b.id = m.id') if !@pairs;
-	my $equal = join ' AND ', @pairs, defined $other->{where} ? $other->{where} : ();
+	$equal = join ' AND ', @pairs, defined $other->{where} ? $other->{where} : ();
 	return "SELECT b.* FROM $inner->{sql} WHERE $where AND b.id <= 200 AND EXISTS (SELECT 1 FROM $other->{sql} "
 		. "WHERE $equal)";
 }
