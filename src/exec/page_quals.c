@@ -17,6 +17,10 @@
 #include "access/transam.h"
 #include "catalog/pg_type_d.h"
 #include "exec/tuple_columns.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
@@ -172,6 +176,97 @@ commuted(int answers)
 	return (answers & IS_EQUAL) | (answers & IS_LESS ? IS_GREATER : 0) | (answers & IS_GREATER ? IS_LESS : 0);
 }
 
+/* Returns true if LIKE by this pattern raises no error for any string: it does not end with an escape. */
+static bool
+is_sound_pattern(const Const *pattern, Oid collation)
+{
+	const text *string;
+	const char *bytes;
+	int length;
+	int escapes = 0;
+
+	if (!IsA(pattern, Const) || pattern->constisnull || pattern->consttype != TEXTOID || !OidIsValid(collation) ||
+		!get_collation_isdeterministic(collation))
+		return false;
+	string = DatumGetTextPP(pattern->constvalue);
+	bytes = VARDATA_ANY(string);
+	length = (int) VARSIZE_ANY_EXHDR(string);
+	while (escapes < length && bytes[length - 1 - escapes] == '\\')
+		escapes++;
+	return escapes % 2 == 0;
+}
+
+/*
+ * Returns true if an operator raises no error for any values: it is leakproof, compares numerics, or dates and times of
+ * different types, or is LIKE.
+ */
+static bool
+never_fails(Oid op, Oid function, List *args, Oid collation)
+{
+	switch (function)
+	{
+		case F_TEXTLIKE:
+		case F_TEXTNLIKE:
+		case F_BPCHARLIKE:
+		case F_BPCHARNLIKE:
+		case F_NAMELIKE:
+		case F_NAMENLIKE:
+			return is_sound_pattern(lsecond(args), collation);
+		default:
+			return get_func_leakproof(function) || answers_of(op, NUMERICOID) != 0 || answers_of(op, TIMESTAMPOID) != 0;
+	}
+}
+
+/*
+ * Returns true if an expression may raise an error for a row that is behind others for which it raised none.  What has
+ * no columns raises none if it raised none before, but in branches, not NULL, it may not have been computed before.
+ */
+static bool
+may_fail(Node *node, void *in_branch)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Var:
+		case T_Const:
+			return false;
+		case T_BoolExpr:
+			return expression_tree_walker(node, may_fail, node);
+		case T_List:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_RelabelType:
+			return expression_tree_walker(node, may_fail, in_branch);
+		case T_OpExpr:
+			{
+				const OpExpr *op = (const OpExpr *) node;
+
+				if (never_fails(op->opno, op->opfuncid, op->args, op->inputcollid))
+					return expression_tree_walker(node, may_fail, in_branch);
+				break;
+			}
+		case T_ScalarArrayOpExpr:
+			{
+				const ScalarArrayOpExpr *op = (const ScalarArrayOpExpr *) node;
+
+				if (never_fails(op->opno, op->opfuncid, op->args, op->inputcollid))
+					return expression_tree_walker(node, may_fail, in_branch);
+				break;
+			}
+		default:
+			break;
+	}
+	return in_branch != NULL || contain_leaked_vars(node);
+}
+
+/* Returns true if nobody can see of which rows conditions are asked, where they are asked of all that pass. */
+bool
+gpusort_page_quals_are_harmless(List *conditions)
+{
+	return !may_fail((Node *) conditions, NULL) && !contain_volatile_functions((Node *) conditions);
+}
+
 /* Returns the column of the scanned table that expr is, or NULL. */
 static const Var *
 scanned_column(const Expr *expr, Index relid)
@@ -232,29 +327,28 @@ set_null_test(GpuSortPageQual *qual, const NullTest *test, Index relid)
 }
 
 /*
- * Returns the leading conditions of a scan of tables with this descriptor that are decided here; those behind the
- * first other one are not among them, so that all are asked in their order.  They belong to the current memory context.
+ * Returns the leading ones of these conditions on tuples of relation relid, with this descriptor, that are decided here;
+ * those behind the first other one are not among them, so that all are asked in their order.  They belong to the current
+ * memory context.
  */
 GpuSortPageQuals *
-gpusort_page_quals_create(const Scan *scan, TupleDesc desc)
+gpusort_page_quals_create(List *conditions, Index relid, TupleDesc desc)
 {
 	GpuSortPageQuals *quals = palloc0(sizeof(GpuSortPageQuals));
-	const int conditions = list_length(scan->plan.qual);
-	AttrNumber *attnos = palloc(conditions * sizeof(AttrNumber));
+	AttrNumber *attnos = palloc(list_length(conditions) * sizeof(AttrNumber));
 	ListCell *lc;
 
-	quals->quals = palloc0(conditions * sizeof(GpuSortPageQual));
-	foreach(lc, scan->plan.qual)
+	quals->quals = palloc0(list_length(conditions) * sizeof(GpuSortPageQual));
+	foreach(lc, conditions)
 	{
 		const Node *condition = lfirst(lc);
 		GpuSortPageQual *qual = &quals->quals[quals->count];
 
-		if (!(IsA(condition, OpExpr) && set_comparison(qual, (const OpExpr *) condition, scan->scanrelid)) &&
-			!(IsA(condition, NullTest) && set_null_test(qual, (const NullTest *) condition, scan->scanrelid)))
+		if (!(IsA(condition, OpExpr) && set_comparison(qual, (const OpExpr *) condition, relid)) &&
+			!(IsA(condition, NullTest) && set_null_test(qual, (const NullTest *) condition, relid)))
 			break;
 		attnos[quals->count++] = qual->attno;
 	}
-	quals->all = quals->count == conditions;
 	quals->columns = gpusort_tuple_columns_create(desc, attnos, quals->count);
 	for (int i = 0; i < quals->count; i++)
 		quals->quals[i].offset = quals->columns->stored[quals->quals[i].attno - 1].offset;

@@ -18,7 +18,7 @@
 #include "access/htup_details.h"
 #include "access/tupdesc.h"
 #include "exec/page_ahead.h"
-#include "nodes/plannodes.h"
+#include "nodes/pg_list.h"
 #include "sort/source.h"
 #include "storage/bufpage.h"
 
@@ -31,10 +31,10 @@ typedef struct GpuSortPageQuals
 	struct GpuSortTupleColumns *columns; /* the column of each condition */
 	Datum *values;                       /* their values in a tuple */
 	bool *nulls;
-	bool all; /* there are no other conditions */
 } GpuSortPageQuals;
 
-extern GpuSortPageQuals *gpusort_page_quals_create(const Scan *scan, TupleDesc desc);
+extern bool gpusort_page_quals_are_harmless(List *conditions);
+extern GpuSortPageQuals *gpusort_page_quals_create(List *conditions, Index relid, TupleDesc desc);
 extern GpuSortPageQuals *gpusort_page_quals_create_threshold(AttrNumber attno, TupleDesc desc, Oid type);
 extern void gpusort_page_quals_set_threshold(GpuSortPageQuals *quals, const GpuSortThreshold *threshold);
 extern int gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n,

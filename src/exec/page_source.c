@@ -26,8 +26,10 @@
  *
  * Rows are the table's tuples as they are, with the values of the columns to sort by, or columns of these, or what
  * the executor computes of them: a slot is set to each tuple then, and where there are results that are not by value,
- * which the next row's overwrite, a batch is a row.  Left to the node, row by row, are scans of other access methods
- * and of samples, those that recheck a row for EvalPlanQual, and snapshots that no list is made for.
+ * which the next row's overwrite, a batch is a row.  A slot also gives the values of columns that lie far behind others
+ * of any length, so that the way to them is walked once for the conditions and the values.  Left to the node, row by
+ * row, are scans of other access methods and of samples, those that recheck a row for EvalPlanQual, and snapshots that
+ * no list is made for.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,8 +46,6 @@
 #include "pgstat.h"
 #include "settings.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
-#include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -62,8 +62,8 @@ StaticAssertDecl(GPUSORT_BATCH_ROWS >= MaxHeapTuplesPerPage, "a batch has room f
 #define BATCH_VALUES 2048
 
 /*
- * Columns walked over at most where there are conditions: a slot walks over them once, for these and for the rest;
- * over 30 strings twice a row takes longer than what is saved.
+ * Columns walked over at most where there are conditions: a slot walks over them once, for these and for the rest; to
+ * walk over 30 strings twice a row takes longer than what is saved.
  */
 #define MAX_WALK 8
 
@@ -72,7 +72,8 @@ struct GpuSortPageSource
 	SeqScanState *node;
 	Relation table;
 	bool with_tuples; /* rows have the tuples as they are */
-	bool computes;    /* the executor makes their values */
+	bool computes;    /* the executor computes some of their values */
+	bool by_slot;     /* the executor makes their values, of a slot */
 	GpuSortPageQuals *quals;
 	ExprState *other_quals;      /* all conditions, where quals are not; NULL: none */
 	HeapTupleData tuple;         /* that other_quals are asked about */
@@ -82,7 +83,7 @@ struct GpuSortPageSource
 	GpuSortPageAhead ahead;
 	GpuSortRangeScan *ranges; /* NULL: blocks are read in their order */
 
-	GpuSortTupleColumns *columns; /* what a row has values of, if nothing is computed */
+	GpuSortTupleColumns *columns; /* what a row has values of, unless something is computed */
 	int nvalues;
 	int room; /* rows of a batch at most */
 	Datum *values;
@@ -162,10 +163,26 @@ take_targets(GpuSortPageSource *pages, const Scan *scan)
 		pages->columns = gpusort_tuple_columns_create(RelationGetDescr(pages->table), attnos, pages->nvalues);
 	else
 	{
-		pages->computes = true;
+		pages->computes = pages->by_slot = true;
 		if (!are_results_by_value(scan, attnos))
 			pages->room = 1;
 	}
+}
+
+/* Makes what decides the conditions of the scan, and says whether a slot makes the values. */
+static void
+make_quals(GpuSortPageSource *pages, const Scan *scan)
+{
+	TupleDesc desc = RelationGetDescr(pages->table);
+	List *conditions = scan->plan.qual;
+
+	pages->quals = gpusort_page_quals_create(conditions, scan->scanrelid, desc);
+	if (conditions != NIL && !pages->computes && pages->quals->columns->walk + pages->columns->walk > MAX_WALK)
+		pages->by_slot = true;
+	if (pages->quals->columns->walk > MAX_WALK)
+		pages->quals = gpusort_page_quals_create(NIL, scan->scanrelid, desc);
+	if (pages->quals->count < list_length(conditions))
+		pages->other_quals = pages->node->ss.ps.qual;
 }
 
 /* Makes what looks at the first column to sort by, to leave rows out that are behind a threshold. */
@@ -182,11 +199,10 @@ make_threshold(GpuSortPageSource *pages, const Scan *scan, const GpuSortColumn *
 	if (pages->computes || attno == 0)
 		return;
 	pages->key = gpusort_tuple_columns_create(desc, &attno, 1);
+	pages->threshold_first = scan->plan.qual != NIL && pages->key->walk <= MAX_WALK &&
+		gpusort_page_quals_are_harmless(scan->plan.qual);
 	op_input_types(column->sort_operator, &left, &right);
 	pages->threshold = gpusort_page_quals_create_threshold(attno, desc, left);
-	pages->threshold_first = scan->plan.qual != NIL &&
-		(pages->quals->all ||
-		 (!contain_leaked_vars((Node *) scan->plan.qual) && !contain_volatile_functions((Node *) scan->plan.qual)));
 }
 
 /*
@@ -216,14 +232,10 @@ gpusort_page_source_create(PlanState *child, bool whole, bool stored, const GpuS
 		take_tuples(pages, columns, ncolumns);
 	else
 		take_targets(pages, scan);
-	pages->quals = gpusort_page_quals_create(scan, RelationGetDescr(pages->table));
+	make_quals(pages, scan);
 	make_threshold(pages, scan, &columns[0]);
 	if (index != NULL)
 		pages->ranges = gpusort_range_scan_create(node, index, columns);
-	if (scan->plan.qual != NIL && pages->ranges == NULL &&
-		pages->quals->columns->walk + (pages->computes ? 0 : pages->columns->walk) > MAX_WALK)
-		return NULL;
-	pages->other_quals = pages->quals->all ? NULL : child->qual;
 	pages->room = Min(pages->room, Max(BATCH_VALUES / Max(pages->nvalues, 1), 1));
 	pages->values = palloc(pages->room * pages->nvalues * sizeof(Datum));
 	pages->nulls = palloc(pages->room * pages->nvalues * sizeof(bool));
@@ -360,12 +372,25 @@ show_row(GpuSortPageSource *pages, Page page, OffsetNumber line, int i, GpuSortR
 	row->length = ItemIdGetLength(id) - MINIMAL_TUPLE_OFFSET;
 }
 
+/* Returns the slot of the node's result for the tuple that its slot is set to, with the values that a row has. */
+static TupleTableSlot *
+make_result(PlanState *ps, int nvalues)
+{
+	TupleTableSlot *slot;
+
+	if (ps->ps_ProjInfo != NULL)
+		return ExecProject(ps->ps_ProjInfo);
+	slot = ps->ps_ExprContext->ecxt_scantuple;
+	slot_getsomeattrs(slot, nvalues);
+	return slot;
+}
+
 /*
- * Makes rows show what the executor computes of those of n tuples of a page that fulfil all conditions; returns how
- * many.  Computes conditions and results for one tuple after the other, in the order in which the node does.
+ * Makes rows show what the executor makes of those of n tuples of a page that fulfil all conditions; returns how many.
+ * Computes conditions and results for one tuple after the other, in the order in which the node does.
  */
 static int
-compute_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n, GpuSortRow *rows)
+make_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n, GpuSortRow *rows)
 {
 	PlanState *ps = &pages->node->ss.ps;
 	int kept = 0;
@@ -378,7 +403,7 @@ compute_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int
 		set_slot(pages, page, lines[i]);
 		if (pages->other_quals != NULL && !ExecQual(pages->other_quals, ps->ps_ExprContext))
 			continue;
-		slot = ExecProject(ps->ps_ProjInfo);
+		slot = make_result(ps, pages->nvalues);
 		memcpy(pages->values + first, slot->tts_values, pages->nvalues * sizeof(Datum));
 		memcpy(pages->nulls + first, slot->tts_isnull, pages->nvalues * sizeof(bool));
 		show_row(pages, page, lines[i], kept, &rows[kept]);
@@ -424,6 +449,14 @@ filter_by_key(GpuSortPageSource *pages, GpuSortThreshold *threshold, Page page, 
 	return kept;
 }
 
+/* Returns true if a sort's threshold can be asked about tuples where they lie. */
+static bool
+may_ask_threshold(const GpuSortPageSource *pages, const GpuSortThreshold *threshold)
+{
+	return threshold != NULL && threshold->known && pages->key != NULL &&
+		((threshold->by_value && pages->threshold != NULL) || threshold->is_behind != NULL);
+}
+
 /* Keeps those of n tuples of a page that the sort may want; returns how many. */
 static int
 filter_by_threshold(GpuSortPageSource *pages, GpuSortSource *source, Page page, OffsetNumber *lines, int n)
@@ -431,32 +464,33 @@ filter_by_threshold(GpuSortPageSource *pages, GpuSortSource *source, Page page, 
 	GpuSortThreshold *threshold = source->threshold;
 	int kept;
 
-	if (threshold == NULL || !threshold->known || pages->key == NULL)
+	if (!may_ask_threshold(pages, threshold))
 		return n;
 	if (threshold->by_value && pages->threshold != NULL)
 	{
 		gpusort_page_quals_set_threshold(pages->threshold, threshold);
 		kept = gpusort_page_quals_filter(pages->threshold, page, lines, n, &pages->ahead);
 	}
-	else if (threshold->is_behind != NULL)
-		kept = filter_by_key(pages, threshold, page, lines, n);
 	else
-		return n;
+		kept = filter_by_key(pages, threshold, page, lines, n);
 	source->left_out += n - kept;
 	return kept;
 }
 
 /*
  * Returns true if the threshold is to be asked before the conditions: it decides of nearly all rows, and conditions on
- * columns at fixed places alone are asked sooner, unless it is one, too.
+ * columns that are reached sooner are asked sooner.
  */
 static bool
 asks_threshold_first(const GpuSortPageSource *pages, const GpuSortSource *source)
 {
-	if (!pages->threshold_first || source->threshold == NULL || !source->threshold->known)
+	if (!pages->threshold_first || !may_ask_threshold(pages, source->threshold))
 		return false;
-	return pages->other_quals != NULL || pages->quals->columns->walk > 0 ||
-		(source->threshold->by_value && pages->threshold != NULL);
+	if (pages->by_slot || pages->other_quals != NULL)
+		return true;
+	if (source->threshold->by_value && pages->threshold != NULL)
+		return pages->key->walk <= pages->quals->columns->walk;
+	return pages->quals->columns->walk > 0;
 }
 
 /*
@@ -487,13 +521,13 @@ gpusort_page_source_next(GpuSortPageSource *pages, GpuSortSource *source, GpuSor
 		if (threshold_first)
 			n = filter_by_threshold(pages, source, page, lines, n);
 		kept = gpusort_page_quals_filter(pages->quals, page, lines, n, &pages->ahead);
-		if (pages->computes)
-			kept = compute_rows(pages, page, lines, kept, rows);
+		if (pages->by_slot)
+			kept = make_rows(pages, page, lines, kept, rows);
 		else if (pages->other_quals != NULL)
 			kept = filter_by_executor(pages, page, lines, kept);
 		InstrCountFiltered1(&pages->node->ss, n - kept);
 		passed += kept;
-		if (!pages->computes)
+		if (!pages->by_slot)
 		{
 			if (!threshold_first)
 				kept = filter_by_threshold(pages, source, page, lines, kept);

@@ -34,6 +34,11 @@ typedef struct GpuSortRow
  */
 typedef struct GpuSortThreshold GpuSortThreshold;
 
+/*
+ * Returns true if a value is behind a threshold, where little work tells; raises no errors, and leaves no memory.
+ */
+typedef bool (*GpuSortIsBehind)(GpuSortThreshold *threshold, Datum value, bool isnull);
+
 struct GpuSortThreshold
 {
 	bool known;    /* there is such a value */
@@ -44,11 +49,8 @@ struct GpuSortThreshold
 	bool descending;
 	bool nulls_first;
 
-	/*
-	 * Returns true if a value is behind this one, where little work tells; raises no errors, and leaves no memory.  NULL:
-	 * nothing but by_value tells.
-	 */
-	bool (*is_behind)(GpuSortThreshold *threshold, Datum value, bool isnull);
+	/* NULL: nothing but by_value tells. */
+	GpuSortIsBehind is_behind;
 
 	/* Brings value up to what is known of the rows that the source has given. */
 	void (*settle)(GpuSortThreshold *threshold);

@@ -434,6 +434,37 @@ is_behind_by_table(GpuSortThreshold *threshold, Datum value, bool isnull)
 	return is_dropped_by_table((GpuSortTopRows *) threshold, &new);
 }
 
+/* The threshold's is_behind, where strings compare by their bytes. */
+static bool
+is_behind_by_bytes(GpuSortThreshold *threshold, Datum value, bool isnull)
+{
+	const GpuSortTopRows *top = (const GpuSortTopRows *) threshold;
+
+	if ((!isnull && !gpusort_is_plain((struct varlena *) DatumGetPointer(value))) ||
+		(!threshold->isnull && !gpusort_is_plain((struct varlena *) DatumGetPointer(threshold->value))))
+		return false;
+	return ApplySortComparator(value, isnull, threshold->value, threshold->isnull, &top->supports[0]) > 0;
+}
+
+/* Returns what tells with little work that a value is behind the last row's; NULL: nothing does. */
+static GpuSortIsBehind
+find_is_behind(const GpuSortTopRows *top)
+{
+	if (top->keys != NULL)
+		return is_behind_by_key;
+	switch (top->columns[0].encoding)
+	{
+		case GPUSORT_ENCODE_LIBC_TEXT:
+			return top->libc != NULL ? is_behind_by_table : NULL;
+		case GPUSORT_ENCODE_TEXT:
+		case GPUSORT_ENCODE_BPCHAR:
+		case GPUSORT_ENCODE_BYTEA:
+			return is_behind_by_bytes;
+		default:
+			return NULL;
+	}
+}
+
 /* The threshold's settle: of many rows that are wanted, a few more may be taken before it is worth it. */
 static void
 settle(GpuSortThreshold *threshold)
@@ -461,8 +492,7 @@ gpusort_top_rows_begin(GpuSortTopRows *top, uint64 wanted, bool with_ties, Memor
 		top->libc = &top->columns[0];
 	top->threshold = (GpuSortThreshold){
 		.by_value = top->columns[0].fixed_bits > 0,
-		.is_behind = top->keys != NULL ? is_behind_by_key : top->libc != NULL ? is_behind_by_table
-																			  : NULL,
+		.is_behind = find_is_behind(top),
 		.settle = settle,
 		.equal_wanted = with_ties || top->ncolumns > 1,
 		.descending = top->columns[0].descending,

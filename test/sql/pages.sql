@@ -158,6 +158,13 @@ INSERT INTO gs.p_pieces SELECT id + 3000, i4, t, f8, id % 10 FROM gs.p_mixed WHE
 -- More columns than a batch has room for of all rows of a page
 SELECT format('CREATE TABLE gs.p_wide (id int, %s)', string_agg(format('c%s %s', i, (ARRAY['int', 'text', 'bool', 'float8'])[1 + i % 4]), ', ')) FROM generate_series(1, 1000) i \gexec
 INSERT INTO gs.p_wide (id, c4, c101, c998) SELECT i, (i * 31) % 97, 'c' || i % 7, i % 2 = 0 FROM generate_series(1, 600) i;
+
+-- Columns far behind others of any length, some dropped, NULL, or added
+CREATE TABLE gs.p_far AS
+SELECT id, i4 AS near, repeat('a', id % 3) AS a, nullif(repeat('b', id % 4), '') AS b, 'c' || id AS c, b AS d, nullif(v, 'v7') AS e, repeat('f', id % 200) AS f, n AS g, a AS h, s AS i, 'j' || id % 9 AS j,
+	nullif(i4 % 101, 3) AS k, nullif('x' || i2, 'x2') AS x, i8, 'z' || id % 83 AS z FROM gs.p_mixed;
+ALTER TABLE gs.p_far DROP COLUMN f, ADD COLUMN late int DEFAULT 7, ADD COLUMN later text;
+INSERT INTO gs.p_far (id, near, c, k, x, i8, late, later) SELECT id + 3000, i4 % 400, t, i4 % 101, 'x' || i2, id % 3, i2, v FROM gs.p_mixed WHERE id % 4 = 0;
 VACUUM gs.p_fixed, gs.p_mixed, gs.p_nulls, gs.p_unlogged, gs.p_wide;
 ANALYZE;
 
@@ -221,6 +228,14 @@ SELECT throws_ok('SELECT id FROM gs.p_mixed WHERE id < 100 AND gs.p_fails(id) OR
 SELECT lives_ok('SELECT id FROM gs.p_mixed WHERE id < 70 AND gs.p_fails(id) ORDER BY i4', 'not for rows that an earlier condition drops');
 RESET gpusort.force;
 RESET gpusort.min_rows;
+
+-- conditions, keys and results that lie far behind other columns, by a slot
+SELECT is(gs.by_page(format(query, condition)), 'same', format(query, condition))
+FROM (VALUES (1, 'SELECT * FROM gs.p_far WHERE %s ORDER BY near, id'), (2, 'SELECT z, later, id FROM gs.p_far WHERE %s ORDER BY k, x COLLATE "C", id'), (3, 'SELECT id, late, a FROM gs.p_far WHERE %s ORDER BY late, id'),
+			 (4, 'SELECT x, k + 1, id FROM gs.p_far WHERE %s ORDER BY k + 1, id'), (5, 'SELECT * FROM gs.p_far WHERE %s ORDER BY z COLLATE "C" DESC, id')) q (n, query),
+	(VALUES (1, 'near > 100'), (2, 'near < 300 AND k > 20'), (3, 'k IS NULL'), (4, 'x = ''x3'' AND i8 > 5'), (5, 'late = 7 OR later > ''v3'' COLLATE "C"'), (6, 'near IS NOT NULL AND gs.p_odd(id) AND late < 9'), (7, 'z LIKE ''z1%%'' AND k < 90')) c (m, condition)
+ORDER BY q.n, c.m;
+SELECT is(gs.by_page('SELECT s.*, m.id FROM gs.p_one m, LATERAL (SELECT * FROM gs.p_far f WHERE f.k >= m.id ORDER BY f.near, f.id OFFSET 0) s'), 'same', 'far, by a parameter');
 
 -- other shapes
 SELECT is(gs.by_page(query), 'same', query) FROM (VALUES
@@ -330,6 +345,7 @@ SET client_min_messages = debug1;
 EXPLAIN (COSTS OFF) SELECT * FROM gs.p_mixed WHERE i4 < 5 ORDER BY i4;
 EXPLAIN (COSTS OFF) SELECT id FROM gs.p_mixed WHERE t > 'x' ORDER BY i4;
 EXPLAIN (COSTS OFF) SELECT id + 1 FROM gs.p_mixed ORDER BY i4;
+EXPLAIN (COSTS OFF) SELECT later FROM gs.p_far WHERE z <> '' ORDER BY near;
 EXPLAIN (COSTS OFF) SELECT id FROM gs.p_ancestor ORDER BY i4;
 EXPLAIN (COSTS OFF) SELECT id FROM gs.p_mixed TABLESAMPLE SYSTEM (50) ORDER BY i4;
 SET gpusort.page_scan = off;
