@@ -526,7 +526,7 @@ gpusort_path_in_table_order(PlannerInfo *root, Path *path)
 
 /*
  * Returns a GpuSort path of input's rows, for rel, or NULL: with the ingest of partial, if there is such a path
- * and it gives the same rows.
+ * and it gives the same rows; else not of rows that come in order, as those of the Gather Merge that it would replace.
  */
 Path *
 gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys)
@@ -542,6 +542,8 @@ gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *parti
 		return NULL;
 	if (partial != NULL && (!MAY_GATHER(rel) || !MAY_GATHER(partial->parent) || !may_ingest(input, partial, pathkeys)))
 		partial = NULL;
+	if (partial == NULL && pathkeys_contained_in(pathkeys, input->pathkeys))
+		return NULL;
 	time = gpusort_path_sort_time(root, partial != NULL ? partial : input, input->rows, pathkeys, &admission);
 	if (partial != NULL)
 		path = make_parallel_path(root, rel, partial, pathkeys, input->rows, &time);
