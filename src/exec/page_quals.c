@@ -327,9 +327,9 @@ set_null_test(GpuSortPageQual *qual, const NullTest *test, Index relid)
 }
 
 /*
- * Returns the leading ones of these conditions on tuples of relation relid, with this descriptor, that are decided here;
- * those behind the first other one are not among them, so that all are asked in their order.  They belong to the current
- * memory context.
+ * Returns the leading ones of these conditions on tuples of relation relid, with this descriptor, that are decided
+ * here; those behind the first other one are not among them, so that all are asked in their order.  They belong to the
+ * current memory context.
  */
 GpuSortPageQuals *
 gpusort_page_quals_create(List *conditions, Index relid, TupleDesc desc)

@@ -8,8 +8,8 @@
  * are, the values of the last row are kept instead, and rows pass through.  Which columns these are the types' btree
  * families say (the support function equalimage); text is none, as its bytes may be compressed.
  *
- * It stays PostgreSQL's node, as a window does (running.c): only what computes the next row is changed.  A Unique starts
- * over when its result slot is empty, which a rescan sees to; so that slot holds a row of NULLs meanwhile.
+ * It stays PostgreSQL's node, as a window does (running.c): only what computes the next row is changed.  A Unique
+ * starts over when its result slot is empty, which a rescan sees to; so that slot holds a row of NULLs meanwhile.
  *
  *-------------------------------------------------------------------------
  */

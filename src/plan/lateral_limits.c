@@ -19,18 +19,18 @@
  * LIMIT ... WITH TIES asks for rank().  planner.c plans both forms, and keeps the cheaper one.
  *
  * The answer is the same.  The rows that are equal to one g.k are a group: PARTITION BY goes by the operator family and
- * the collation of "=".  Now rows are looked at that belong to no g.k; so nothing that PostgreSQL may compute before the
- * join with g may fail: the subquery, conditions that name its columns, and what reads them in LATERAL.  The same goes
- * for a subquery that has it all in its FROM.  Only what the query returns, sorts and groups by is computed behind
+ * the collation of "=".  Now rows are looked at that belong to no g.k; so nothing that PostgreSQL may compute before
+ * the join with g may fail: the subquery, conditions that name its columns, and what reads them in LATERAL.  The same
+ * goes for a subquery that has it all in its FROM.  Only what the query returns, sorts and groups by is computed behind
  * the join for sure.
  *
- * The order is the same where the statement says what it is.  Where it says nothing, people still expect the rows of one
- * g as they were sorted: so the statement is sorted by g.k and s.  Where something above depends on the order, nothing
- * is changed.
+ * The order is the same where the statement says what it is.  Where it says nothing, people still expect the rows of
+ * one g as they were sorted: so the statement is sorted by g.k and s.  Where something above depends on the order,
+ * nothing is changed.
  *
  * The subquery has nothing but FROM, WHERE, ORDER BY, LIMIT and OFFSET, and is of what stands beside it in its columns
- * and in the "="s alone.  It is in FROM itself, or the right side of a JOIN or LEFT JOIN with what it is of on the left.
- * Nothing in the statement is volatile, as planner.c knows.
+ * and in the "="s alone.  It is in FROM itself, or the right side of a JOIN or LEFT JOIN with what it is of on the
+ * left.  Nothing in the statement is volatile, as planner.c knows.
  *
  *-------------------------------------------------------------------------
  */
@@ -80,11 +80,11 @@ typedef struct Order
 } Order;
 
 /* A copy of a statement, which changes */
-typedef struct Statement
+typedef struct LateralStatement
 {
 	ParamListInfo params; /* NULL: there are none */
 	bool changed;
-} Statement;
+} LateralStatement;
 
 /* A table in FROM whose whole row is looked for */
 typedef struct WholeRow
@@ -338,6 +338,32 @@ names_whole_row(Node *node, void *arg)
 	return expression_tree_walker(node, names_whole_row, arg);
 }
 
+/* Returns true if an expression of a query may be of a table in FROM: it names it, or what stands for columns. */
+static bool
+may_be_of(const Query *query, Index rtindex, Node *expr)
+{
+	const Bitmapset *names = pull_varnos_of_level(NULL, expr, 0);
+	int name = -1;
+
+	while ((name = bms_next_member(names, name)) >= 0)
+	{
+		switch (rt_fetch(name, query->rtable)->rtekind)
+		{
+			case RTE_RELATION:
+			case RTE_SUBQUERY:
+			case RTE_FUNCTION:
+			case RTE_VALUES:
+			case RTE_CTE:
+				if (name == (int) rtindex)
+					return true;
+				break;
+			default:
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Returns true if clauses, in ANDs, that may be of a table in FROM may fail. */
 static bool
 clauses_may_fail(const Query *query, Index rtindex, Node *clauses)
@@ -346,17 +372,8 @@ clauses_may_fail(const Query *query, Index rtindex, Node *clauses)
 
 	foreach(cell, make_ands_implicit((Expr *) clauses))
 	{
-		const Bitmapset *names = pull_varnos_of_level(NULL, lfirst(cell), 0);
-		int name = -1;
-
-		while ((name = bms_next_member(names, name)) >= 0)
-		{
-			const RTEKind kind = rt_fetch(name, query->rtable)->rtekind;
-
-			if ((name == (int) rtindex || (kind != RTE_RELATION && kind != RTE_SUBQUERY && kind != RTE_FUNCTION && kind != RTE_VALUES && kind != RTE_CTE)) &&
-				may_fail(lfirst(cell), NULL))
-				return true;
-		}
+		if (may_be_of(query, rtindex, lfirst(cell)) && may_fail(lfirst(cell), NULL))
+			return true;
 	}
 	return false;
 }
@@ -489,8 +506,8 @@ clause_by(TargetEntry *column, List *columns, const SortGroupClause *like)
 	if (like != NULL)
 		*clause = *like;
 	else
-		get_sort_group_operators(exprType((Node *) column->expr), true, true, false, &clause->sortop, &clause->eqop, NULL,
-								 &clause->hashable);
+		get_sort_group_operators(exprType((Node *) column->expr), true, true, false, &clause->sortop, &clause->eqop,
+								 NULL, &clause->hashable);
 	clause->tleSortGroupRef = assignSortGroupRef(column, columns);
 	return clause;
 }
@@ -542,10 +559,11 @@ position_of(Lateral *lateral)
 static Node *
 compare_position(const TargetEntry *position, int strategy, int64 number)
 {
-	return (Node *) make_opclause(get_opfamily_member(INTEGER_BTREE_FAM_OID, INT8OID, INT8OID, strategy), BOOLOID, false,
-								  (Expr *) position_var(position),
-								  (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(number), false,
-													 FLOAT8PASSBYVAL),
+	const Oid operator= get_opfamily_member(INTEGER_BTREE_FAM_OID, INT8OID, INT8OID, strategy);
+	Const *constant =
+		makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(number), false, FLOAT8PASSBYVAL);
+
+	return (Node *) make_opclause(operator, BOOLOID, false, (Expr *) position_var(position), (Expr *) constant,
 								  InvalidOid, InvalidOid);
 }
 
@@ -652,7 +670,7 @@ make_nullable(List *orders, int from, const Bitmapset *tables, Index join)
  * its "="s to the clauses of the join, and what it was in order by to the orders.
  */
 static void
-change_table(Statement *statement, Query *query, Node *table, const Bitmapset *left, Node **quals, List **orders)
+change_table(LateralStatement *statement, Query *query, Node *table, const Bitmapset *left, Node **quals, List **orders)
 {
 	Lateral *lateral;
 	RangeTblEntry *rte;
@@ -686,7 +704,7 @@ change_table(Statement *statement, Query *query, Node *table, const Bitmapset *l
 
 /* Changes what may be changed in FROM, or in a part of it; returns the tables and joins there. */
 static Bitmapset *
-change_from(Statement *statement, Query *query, Node *node, List **orders)
+change_from(LateralStatement *statement, Query *query, Node *node, List **orders)
 {
 	Bitmapset *tables = NULL;
 
@@ -773,7 +791,7 @@ shows_order(const Query *query)
 
 /* Changes what may be changed in a query. */
 static void
-change_query(Statement *statement, Query *query)
+change_query(LateralStatement *statement, Query *query)
 {
 	List *orders = NIL;
 	ListCell *cell;
@@ -821,13 +839,13 @@ has_lateral_limit(const Query *query)
 }
 
 /*
- * Returns a statement that asks for the rows at once that this one asks for one group after another, to be planned; NULL
- * if there are none.  params are what its parameters are known to be.
+ * Returns a statement that asks for the rows at once that this one asks for one group after another, to be planned;
+ * NULL if there are none.  params are what its parameters are known to be.
  */
 Query *
 gpusort_lateral_limits_as_windows(const Query *query, ParamListInfo params)
 {
-	Statement statement = {.params = params};
+	LateralStatement statement = {.params = params};
 	Query *copy;
 
 	if (!has_lateral_limit(query))
