@@ -21,6 +21,7 @@
  */
 #include "pages/page_writer.h"
 
+#include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "access/xlogrecord.h"
 #include "miscadmin.h"
@@ -137,14 +138,20 @@ write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int 
 #endif
 }
 
-/* Logs pages and writes them.  A checkpoint is told of the last in each segment of the file. */
+/*
+ * Logs pages and writes them.  A checkpoint is told of the last in each segment of the file.  The WAL writer is told of
+ * each record: it writes WAL pages many by one call, while processes that find no room in the WAL buffers write one.
+ */
 static void
 log_and_write(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count)
 {
 	int successive;
 
 	if (writer->logged)
+	{
 		log_newpages(&RELATION_LOCATOR(writer->relation), MAIN_FORKNUM, count, blocks, pages, true);
+		XLogSetAsyncXactLSN(XactLastRecEnd);
+	}
 	for (int i = 0; i < count; i += successive)
 	{
 		const BlockNumber *next = &blocks[i + 1];
