@@ -16,7 +16,6 @@
 #include "exec/unique.h"
 
 #include "access/nbtree.h"
-#include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
@@ -39,15 +38,15 @@ struct GpuSortUnique
 
 /* Returns true if values of a column are equal, as that operator has it, only if their bytes are. */
 static bool
-equals_are_images(Oid operator, Oid collation)
+equals_are_images(Oid op, Oid collation)
 {
-	List *families = get_mergejoin_opfamilies(operator);
+	List *families = get_mergejoin_opfamilies(op);
 	Oid type;
 	Oid right_type;
 	bool found = false;
 	ListCell *cell;
 
-	op_input_types(operator, & type, &right_type);
+	op_input_types(op, &type, &right_type);
 	foreach(cell, families)
 	{
 		const Oid function = get_opfamily_proc(lfirst_oid(cell), type, type, BTEQUALIMAGE_PROC);

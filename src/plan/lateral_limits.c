@@ -95,9 +95,9 @@ typedef struct WholeRow
 
 /* Returns true if an operator compares, as sorts do. */
 static bool
-is_comparison(Oid operator)
+is_comparison(Oid op)
 {
-	return GET_BTREE_INTERPRETATION(operator) != NIL;
+	return GET_BTREE_INTERPRETATION(op) != NIL;
 }
 
 /* The walker: returns true if an expression is more than constants. */
@@ -559,11 +559,11 @@ position_of(Lateral *lateral)
 static Node *
 compare_position(const TargetEntry *position, int strategy, int64 number)
 {
-	const Oid operator= get_opfamily_member(INTEGER_BTREE_FAM_OID, INT8OID, INT8OID, strategy);
+	const Oid op = get_opfamily_member(INTEGER_BTREE_FAM_OID, INT8OID, INT8OID, strategy);
 	Const *constant =
 		makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(number), false, FLOAT8PASSBYVAL);
 
-	return (Node *) make_opclause(operator, BOOLOID, false, (Expr *) position_var(position), (Expr *) constant,
+	return (Node *) make_opclause(op, BOOLOID, false, (Expr *) position_var(position), (Expr *) constant,
 								  InvalidOid, InvalidOid);
 }
 
@@ -822,8 +822,8 @@ change_query(LateralStatement *statement, Query *query)
 }
 
 /* Returns true if a query, or one in it, has a subquery in LATERAL with a LIMIT. */
-static bool
-has_lateral_limit(const Query *query)
+bool
+gpusort_has_lateral_limit(const Query *query)
 {
 	ListCell *cell;
 
@@ -832,25 +832,21 @@ has_lateral_limit(const Query *query)
 		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
 
 		if (rte->rtekind == RTE_SUBQUERY &&
-			((rte->lateral && rte->subquery->limitCount != NULL) || has_lateral_limit(rte->subquery)))
+			((rte->lateral && rte->subquery->limitCount != NULL) || gpusort_has_lateral_limit(rte->subquery)))
 			return true;
 	}
 	return false;
 }
 
 /*
- * Returns a statement that asks for the rows at once that this one asks for one group after another, to be planned;
- * NULL if there are none.  params are what its parameters are known to be.
+ * Makes a statement that is not planned yet ask for the rows at once that it asks for one group after another; returns
+ * false if there are none.  params are what its parameters are known to be.
  */
-Query *
-gpusort_lateral_limits_as_windows(const Query *query, ParamListInfo params)
+bool
+gpusort_lateral_limits_as_windows(Query *query, ParamListInfo params)
 {
 	LateralStatement statement = {.params = params};
-	Query *copy;
 
-	if (!has_lateral_limit(query))
-		return NULL;
-	copy = copyObject(unconstify(Query *, query));
-	change_query(&statement, copy);
-	return statement.changed ? copy : NULL;
+	change_query(&statement, query);
+	return statement.changed;
 }

@@ -13,6 +13,7 @@
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
 
-extern Query *gpusort_lateral_limits_as_windows(const Query *query, ParamListInfo params);
+extern bool gpusort_has_lateral_limit(const Query *query);
+extern bool gpusort_lateral_limits_as_windows(Query *query, ParamListInfo params);
 
 #endif /* GPUSORT_LATERAL_LIMITS_H */

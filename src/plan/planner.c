@@ -199,8 +199,8 @@ plan_again(GpuSortStatement statement, GpuSortDecisions *decisions, PLANNER_PARA
 #define LATERAL_MARGIN 3
 
 /*
- * Returns a plan of a statement's other form, whose copy *again becomes, if it is far cheaper than PostgreSQL's; else
- * NULL.
+ * Returns a plan of the other form of a statement, which is changed, if it is far cheaper than PostgreSQL's; a copy of
+ * that form takes *again's place then, if there is one.  Else NULL.
  */
 static PlannedStmt *
 plan_laterals_at_once(const GpuSortStatement *statement, const PlannedStmt *native, GpuSortDecisions *decisions,
@@ -210,7 +210,7 @@ plan_laterals_at_once(const GpuSortStatement *statement, const PlannedStmt *nati
 	Query *copy;
 	PlannedStmt *stmt;
 
-	if (cost < LATERAL_COST && !gpusort_force)
+	if ((cost < LATERAL_COST && !gpusort_force) || !gpusort_lateral_limits_as_windows(parse, params))
 		return NULL;
 	copy = *again != NULL ? copyObject(parse) : NULL;
 	stmt = plan_and_finish(statement, decisions, PLANNER_ARGUMENTS);
@@ -230,10 +230,10 @@ plan_statement(PLANNER_PARAMETERS)
 	{
 		const GpuSortStatement statement = gpusort_statement_of(parse, cursor_options);
 		GpuSortDecisions decisions = {.log = gpusort_log_decisions, .keep = gpusort_decisions_are_kept()};
-		const bool may_be_at_once =
-			(cursor_options & CURSOR_OPT_FAST_PLAN) == 0 && statement.rescannable && !gpusort_estimate_is_wanted();
+		const bool may_be_at_once = (cursor_options & CURSOR_OPT_FAST_PLAN) == 0 && statement.rescannable &&
+			!gpusort_estimate_is_wanted() && gpusort_has_lateral_limit(parse);
 		Query *again = may_be_given_workers(parse, &statement, cursor_options) ? copyObject(parse) : NULL;
-		Query *at_once = may_be_at_once ? gpusort_lateral_limits_as_windows(parse, params) : NULL;
+		Query *at_once = may_be_at_once ? copyObject(parse) : NULL;
 
 		stmt = plan_and_finish(&statement, &decisions, PLANNER_ARGUMENTS);
 		if (at_once != NULL)
