@@ -90,6 +90,7 @@ gpusort_load_ranges(GpuSortBuild *build, int process)
 			break;
 		}
 	}
+	gpusort_range_pages_finish(pages);
 	gpusort_pivots_close(pivots);
 }
 

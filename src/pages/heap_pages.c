@@ -407,17 +407,18 @@ gpusort_heap_pages_put_tuple(GpuSortHeapPages *own, HeapTupleHeader tuple, Size 
 	}
 }
 
-/* Ends the current range, all of whose rows have come: writes its pages. */
+/* Ends the current range, all of whose rows have come. */
 void
 gpusort_heap_pages_end(GpuSortHeapPages *own)
 {
 	gpusort_range_pages_end(own->pages, false);
 }
 
-/* Ends this process's work; returns how many pages it was. */
+/* Ends this process's work: writes what is not written; returns how many pages it was. */
 uint64
 gpusort_heap_pages_close(GpuSortHeapPages *own)
 {
+	gpusort_range_pages_finish(own->pages);
 	if (*own->stop)
 		gpusort_range_places_wake(&own->shared->places);
 	close_toast(own);

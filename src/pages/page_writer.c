@@ -8,9 +8,11 @@
  * between a record and the writes would let replay begin behind the record, and not know of the writes: so those that
  * begin then wait for the writes.  What is not logged PostgreSQL flushes itself at the end of the transaction.
  *
- * Processes that write to one file wait for each other in the kernel, call by call.  So successive pages are written by
- * one call: from 17 on by smgrwritev; before, the storage manager takes them one by one, and so they are written past
- * it to the file that it would write to, but for the last, of which it tells the checkpoint.
+ * Processes that write to one file wait for each other in the kernel, call by call, and keep the CPUs busy with it.  So
+ * successive pages are written by one call: from 17 on by smgrwritev; before, the storage manager takes them one by one,
+ * and so they are written past it to the file that it would write to, and the checkpoint is told as it would.  And
+ * processes that share a file give a lock, which they wait for asleep; it is held while pages are written, but not while
+ * they are logged.
  *
  * Legal order of calls: create, put for each page in any order, each once, flush.  A page that comes before others
  * of lower numbers leaves zeros in their place.  Several processes may each have a writer, for pages that the file has
@@ -30,6 +32,7 @@
 #include "storage/fd.h"
 #include "storage/proc.h"
 #include "storage/smgr.h"
+#include "storage/sync.h"
 #include "utils/rel.h"
 
 #include "compat.h"
@@ -103,17 +106,30 @@ count_successive(const GpuSortPageWriter *writer, const BlockNumber *blocks, con
 	return successive;
 }
 
+#ifndef HAVE_SMGRWRITEV
+/* Tells the next checkpoint to flush a segment of the relation, or flushes it if it cannot be told. */
+static void
+tell_checkpoint(const GpuSortPageWriter *writer, File file, BlockNumber segment)
+{
+	const FileTag tag = {SYNC_HANDLER_MD, MAIN_FORKNUM, RELATION_LOCATOR(writer->relation), segment};
+
+	if (SmgrIsTemp(RelationGetSmgr(writer->relation)) || RegisterSyncRequest(&tag, SYNC_REQUEST, false))
+		return;
+	if (FileSync(file, WAIT_EVENT_DATA_FILE_SYNC) < 0)
+		ereport(data_sync_elevel(ERROR),
+				(errcode_for_file_access(), errmsg("could not fsync file \"%s\": %m", FilePathName(file))));
+}
+#endif
+
 /* Writes so many successive pages of the file, more than one. */
 static void
 write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count)
 {
 #ifdef HAVE_SMGRWRITEV
-	for (int i = 0; i < count; i++)
-		PageSetChecksumInplace(pages[i], first + i);
 	smgrwritev(RelationGetSmgr(writer->relation), MAIN_FORKNUM, first, (const void **) pages, count, false);
 #else
 	const BlockNumber segment = first / RELSEG_SIZE;
-	const int bytes = (count - 1) * BLCKSZ;
+	const int bytes = count * BLCKSZ;
 	char *relation = relpathbackend(RELATION_LOCATOR(writer->relation), writer->relation->rd_backend, MAIN_FORKNUM);
 	char path[MAXPGPATH];
 	int written = -1;
@@ -127,13 +143,13 @@ write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int 
 	file = PathNameOpenFile(path, O_RDWR | PG_BINARY);
 	if (file >= 0)
 	{
-		for (int i = 0; i + 1 < count; i++)
-			PageSetChecksumInplace(pages[i], first + i);
 		written = FileWrite(file, pages[0], bytes, (off_t) (first % RELSEG_SIZE) * BLCKSZ, WAIT_EVENT_DATA_FILE_WRITE);
+		if (written == bytes)
+			tell_checkpoint(writer, file, segment);
 		FileClose(file);
 	}
-	/* It raises the error, if there is one. */
-	for (int i = written == bytes ? count - 1 : 0; i < count; i++)
+	/* The storage manager raises the error, if there is one. */
+	for (int i = 0; written != bytes && i < count; i++)
 		write_page(writer, first + i, pages[i], i + 1 < count);
 #endif
 }
@@ -143,7 +159,7 @@ write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int 
  * each record: it writes WAL pages many by one call, while processes that find no room in the WAL buffers write one.
  */
 static void
-log_and_write(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count)
+log_and_write(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count, LWLock *lock)
 {
 	int successive;
 
@@ -158,7 +174,15 @@ log_and_write(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int c
 
 		successive = count_successive(writer, &blocks[i], &pages[i], count - i);
 		if (successive > 1)
+		{
+			for (int page = i; page < i + successive; page++)
+				PageSetChecksumInplace(pages[page], blocks[page]);
+			if (lock != NULL)
+				LWLockAcquire(lock, LW_EXCLUSIVE);
 			write_successive(writer, blocks[i], &pages[i], successive);
+			if (lock != NULL)
+				LWLockRelease(lock);
+		}
 		else
 			write_page(writer, blocks[i], pages[i], i + 1 < count && *next / RELSEG_SIZE == blocks[i] / RELSEG_SIZE);
 	}
@@ -166,7 +190,7 @@ log_and_write(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int c
 
 /* The same, PAGES at most in rising order, while no checkpoint begins. */
 static void
-write_pages(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count)
+write_pages(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count, LWLock *lock)
 {
 	CHECK_FOR_INTERRUPTS();
 	if (count == 0)
@@ -174,7 +198,7 @@ write_pages(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int cou
 	MyProc->delayChkptFlags |= DELAY_CHKPT_START;
 	PG_TRY();
 	{
-		log_and_write(writer, blocks, pages, count);
+		log_and_write(writer, blocks, pages, count, lock);
 	}
 	PG_FINALLY();
 	{
@@ -184,9 +208,12 @@ write_pages(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int cou
 	PG_END_TRY();
 }
 
-/* Logs and writes pages of successive blocks from first on, at once, from where they lie; they stay the caller's. */
+/*
+ * Logs and writes pages of successive blocks from first on, at once, from where they lie; they stay the caller's.  The
+ * lock is that of the first's segment of the file.
+ */
 void
-gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count)
+gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count, LWLock *lock)
 {
 	BlockNumber blocks[PAGES];
 
@@ -197,7 +224,7 @@ gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page 
 
 		for (int i = 0; i < batch; i++)
 			blocks[i] = first + done + i;
-		write_pages(writer, blocks, pages + done, batch);
+		write_pages(writer, blocks, pages + done, batch, lock);
 	}
 }
 
@@ -205,7 +232,7 @@ gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page 
 void
 gpusort_page_writer_flush(GpuSortPageWriter *writer)
 {
-	write_pages(writer, writer->blocks, writer->pages, writer->count);
+	write_pages(writer, writer->blocks, writer->pages, writer->count, NULL);
 	writer->count = 0;
 }
 

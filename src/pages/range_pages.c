@@ -4,18 +4,24 @@
  *	  The pages of a relation that several processes make, each of ranges of the rows.
  *
  * Where a range's pages belong in the file is known when all ranges before it have told how many they have.  So a
- * process keeps the pages of a range in memory, tells their number, waits for its place, has the pages completed, which
- * may know their block numbers now, and logs and writes them.  A range of more pages than there may be in memory waits
- * for its place earlier, and writes what it has.  Ranges are claimed in rising order and wait for those before them
- * alone, so that the first of them never waits.
+ * process keeps the pages of a range in memory and tells their number.  When the range has its place, the pages are
+ * completed, which may know their block numbers now, and logged and written.
+ *
+ * The kernel lets one process at a time write to a file, and a relation has one for each segment.  So a process writes
+ * what it has where nobody else writes, and otherwise goes on to make pages of its next range.  Only when there is no
+ * memory for more, or no range is left, does it wait: for the place of its first range, and for whoever writes there.
+ * So pages are made while others are written, and several segments are written at the same time.
+ *
+ * Ranges are claimed in rising order, and a process waits for ranges before its own alone, so that the first of them
+ * never waits.
  *
  * The file is made longer by one process at a time, before others hear of the places, and by zeros at its end alone:
  * PostgreSQL fills up a segment that is not whole when it makes the next one, which is right only where nobody writes
  * behind the end.
  *
  * Legal order of calls.  The leader: init, before workers start.  Each process: create, and for each range that it
- * claims begin, add for each page, end.  Who stops the work of all calls wake.  When it is stopped, pages are dropped.
- * Errors of the disk are raised.  All belongs to the memory context that was current at create.
+ * claims begin, add for each page, end; then finish.  Who stops the work of all calls wake.  When it is stopped, pages
+ * are dropped.  Errors of the disk are raised.  All belongs to the memory context that was current at create.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,8 +34,26 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-/* Memory for pages is taken in pieces of so many. */
+/* So many pages lie behind one another in memory, and are written together: some writes of the page writer. */
 #define PIECE 64
+
+typedef struct Piece
+{
+	struct Piece *next;
+	int count; /* of pages */
+	Page pages[PIECE];
+} Piece;
+
+/* A range whose pages lie in memory, or some last ones of them. */
+typedef struct Range
+{
+	struct Range *next; /* the next one of this process whose pages wait to be written */
+	uint32 number;
+	BlockNumber written; /* pages of it */
+	Piece *first;
+	Piece *end; /* the last piece; NULL: there is none */
+	bool last;  /* its last page is the relation's */
+} Range;
 
 struct GpuSortRangePages
 {
@@ -38,15 +62,11 @@ struct GpuSortRangePages
 	const volatile bool *stop; /* all are to end */
 	GpuSortPagesPlaced placed;
 	GpuSortPageWriter *writer;
-	char *zeros; /* a page */
-	Page *pages; /* of the current range that are not written */
-	int count;   /* of them */
-	int room;    /* for so many there is memory */
-	int most;    /* so many there may be */
-
-	/* the current range */
-	uint32 range;
-	BlockNumber written; /* pages of it */
+	char *zeros;  /* a page */
+	int left;     /* so many pieces more may be in memory */
+	Piece *free;  /* pieces that have been written */
+	Range *ended; /* ranges all of whose pages have come, that wait to be written, in order */
+	Range *current;
 };
 
 /* Makes what is shared: no range has pages yet; the first begins at this block.  The file has so many blocks. */
@@ -55,6 +75,8 @@ gpusort_range_places_init(GpuSortRangePlaces *places, BlockNumber first, BlockNu
 {
 	ConditionVariableInit(&places->changed);
 	gpusort_shared_init_lock(&places->lock);
+	for (int i = 0; i < lengthof(places->writing); i++)
+		gpusort_shared_init_lock(&places->writing[i]);
 	places->placed = 0;
 	places->first[0] = first;
 	places->end = blocks;
@@ -82,18 +104,19 @@ gpusort_range_pages_create(Relation relation, GpuSortRangePlaces *places, int mo
 	own->placed = placed;
 	own->writer = gpusort_page_writer_create(relation, MaxBlockNumber); /* pages are written when the file has them */
 	own->zeros = (char *) TYPEALIGN(PAGE_ALIGNMENT, palloc0(BLCKSZ + PAGE_ALIGNMENT));
-	own->most = Max(most, PIECE);
-	own->pages = palloc(own->most * sizeof(Page));
+	own->left = Max(most / PIECE, 1);
 	return own;
 }
 
 /* Begins a range that this process has claimed. */
 void
-gpusort_range_pages_begin(GpuSortRangePages *own, uint32 range)
+gpusort_range_pages_begin(GpuSortRangePages *own, uint32 number)
 {
-	own->range = range;
-	own->written = 0;
-	own->count = 0;
+	Range *range = own->current;
+
+	if (range == NULL)
+		own->current = range = MemoryContextAlloc(GetMemoryChunkContext(own), sizeof(Range));
+	*range = (Range){.number = number};
 }
 
 /* Extends the file to so many blocks; the caller holds the lock. */
@@ -106,74 +129,223 @@ extend(GpuSortRangePages *own, BlockNumber end)
 	own->places->end = end;
 }
 
-/* Waits for the place of the current range; false if all are to end. */
+/* Returns true if a range has its place. */
 static bool
-wait_place(GpuSortRangePages *own)
+has_place(GpuSortRangePages *own, const Range *range)
 {
-	GpuSortRangePlaces *places = own->places;
+	bool placed;
+
+	LWLockAcquire(&own->places->lock, LW_SHARED);
+	placed = own->places->placed >= range->number;
+	LWLockRelease(&own->places->lock);
+	return placed;
+}
+
+/* Waits for the place of a range; false if all are to end. */
+static bool
+wait_place(GpuSortRangePages *own, const Range *range)
+{
+	ConditionVariable *changed = &own->places->changed;
 	bool placed = false;
 
-	ConditionVariablePrepareToSleep(&places->changed);
+	ConditionVariablePrepareToSleep(changed);
 	while (!*own->stop && !placed)
 	{
-		LWLockAcquire(&places->lock, LW_SHARED);
-		placed = places->placed >= own->range;
-		LWLockRelease(&places->lock);
+		placed = has_place(own, range);
 		if (!placed)
-			ConditionVariableSleep(&places->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
+			ConditionVariableSleep(changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
 	}
 	ConditionVariableCancelSleep();
 	return placed;
 }
 
-/* Writes the pages in memory when the range has its place; last: the last of them is the relation's. */
-static void
-write_out(GpuSortRangePages *own, bool last)
+/* Returns where the first page of a range that has its place, and is not written, belongs. */
+static BlockNumber
+next_block(const GpuSortRangePages *own, const Range *range)
 {
-	if (own->count > 0 && wait_place(own))
-	{
-		const BlockNumber first = own->places->first[own->range] + own->written;
-
-		LWLockAcquire(&own->places->lock, LW_EXCLUSIVE);
-		extend(own, first + own->count);
-		LWLockRelease(&own->places->lock);
-		own->placed(own->pages, own->count, first, last);
-		gpusort_page_writer_put_many(own->writer, first, own->pages, own->count);
-	}
-	own->written += own->count;
-	own->count = 0;
+	return own->places->first[range->number] + range->written;
 }
 
-/* Makes room for another page. */
-static void
-add_piece(GpuSortRangePages *own)
+/* Returns the lock of the segment that this block is in. */
+static LWLock *
+segment_lock(const GpuSortRangePages *own, BlockNumber block)
 {
-	char *memory = MemoryContextAlloc(GetMemoryChunkContext(own), PIECE * BLCKSZ + PAGE_ALIGNMENT);
+	return &own->places->writing[block / RELSEG_SIZE % lengthof(own->places->writing)];
+}
 
+/* Takes the first piece off a range. */
+static void
+free_piece(GpuSortRangePages *own, Range *range)
+{
+	Piece *piece = range->first;
+
+	range->first = piece->next;
+	if (range->first == NULL)
+		range->end = NULL;
+	piece->next = own->free;
+	own->free = piece;
+}
+
+/* Drops the pages of a range. */
+static void
+drop_pages(GpuSortRangePages *own, Range *range)
+{
+	while (range->first != NULL)
+		free_piece(own, range);
+}
+
+/* Writes the first piece of a range that has its place. */
+static void
+write_piece(GpuSortRangePages *own, Range *range)
+{
+	Piece *piece = range->first;
+	const BlockNumber block = next_block(own, range);
+
+	own->placed(piece->pages, piece->count, block, range->last && piece->next == NULL);
+	gpusort_page_writer_put_many(own->writer, block, piece->pages, piece->count, segment_lock(own, block));
+	range->written += piece->count;
+	free_piece(own, range);
+}
+
+/* Forgets a range that has been written. */
+static void
+remove_range(Range **link)
+{
+	Range *range = *link;
+
+	*link = range->next;
+	pfree(range);
+}
+
+/* Returns true if nobody writes to the segment that a range's next page belongs in. */
+static bool
+is_segment_free(const GpuSortRangePages *own, const Range *range)
+{
+	LWLock *lock = segment_lock(own, next_block(own, range));
+
+	if (!LWLockConditionalAcquire(lock, LW_EXCLUSIVE))
+		return false;
+	LWLockRelease(lock);
+	return true;
+}
+
+/* Writes what can be written of ranges that have ended without waiting for anybody. */
+static void
+write_without_waiting(GpuSortRangePages *own)
+{
+	Range **link = &own->ended;
+
+	while (*link != NULL && !*own->stop && has_place(own, *link))
+	{
+		Range *range = *link;
+
+		while (range->first != NULL && is_segment_free(own, range))
+			write_piece(own, range);
+		if (range->first == NULL)
+			remove_range(link);
+		else
+			link = &range->next;
+	}
+}
+
+/* Writes the first piece of the first range that has ended, however long that takes; drops the range if all are to end. */
+static void
+write_first(GpuSortRangePages *own)
+{
+	Range *range = own->ended;
+
+	if (wait_place(own, range))
+		write_piece(own, range);
+	else
+		drop_pages(own, range);
+	if (range->first == NULL)
+		remove_range(&own->ended);
+}
+
+/* Writes the pages of the current range, which more are to follow. */
+static void
+write_current(GpuSortRangePages *own)
+{
+	Range *range = own->current;
+	BlockNumber pages = 0;
+
+	if (!wait_place(own, range))
+	{
+		drop_pages(own, range);
+		return;
+	}
+	for (const Piece *piece = range->first; piece != NULL; piece = piece->next)
+		pages += piece->count;
+	LWLockAcquire(&own->places->lock, LW_EXCLUSIVE);
+	extend(own, next_block(own, range) + pages);
+	LWLockRelease(&own->places->lock);
+	while (range->first != NULL)
+		write_piece(own, range);
+}
+
+/* Returns memory for pages; writes others if there may be no more. */
+static Piece *
+find_piece(GpuSortRangePages *own)
+{
+	Piece *piece;
+	char *memory;
+
+	if (own->free == NULL && own->left == 0)
+		write_without_waiting(own);
+	if (own->free == NULL && own->left == 0)
+	{
+		if (own->ended != NULL)
+			write_first(own);
+		else
+			write_current(own);
+	}
+	if (own->free != NULL)
+	{
+		piece = own->free;
+		own->free = piece->next;
+		return piece;
+	}
+	piece = MemoryContextAlloc(GetMemoryChunkContext(own), sizeof(Piece));
+	memory = MemoryContextAlloc(GetMemoryChunkContext(own), PIECE * BLCKSZ + PAGE_ALIGNMENT);
 	memory = (char *) TYPEALIGN(PAGE_ALIGNMENT, memory);
-	for (int i = 0; i < PIECE && own->room < own->most; i++)
-		own->pages[own->room++] = memory + i * BLCKSZ;
+	for (int i = 0; i < PIECE; i++)
+		piece->pages[i] = memory + i * BLCKSZ;
+	own->left--;
+	return piece;
 }
 
 /* Adds a page to the range, and returns its memory, which is the caller's until the next page or the range's end. */
 Page
 gpusort_range_pages_add(GpuSortRangePages *own)
 {
-	if (own->count == own->most)
-		write_out(own, false);
-	if (own->count == own->room)
-		add_piece(own);
-	return own->pages[own->count++];
+	Range *range = own->current;
+
+	if (range->end == NULL || range->end->count == PIECE)
+	{
+		Piece *piece = find_piece(own);
+
+		piece->next = NULL;
+		piece->count = 0;
+		if (range->end == NULL)
+			range->first = piece;
+		else
+			range->end->next = piece;
+		range->end = piece;
+	}
+	return range->end->pages[range->end->count++];
 }
 
-/* Tells how many pages the range has, and others the places that follow from that. */
+/* Tells how many pages the current range has, and others the places that follow from that. */
 static void
 tell_pages(GpuSortRangePages *own)
 {
 	GpuSortRangePlaces *places = own->places;
+	BlockNumber pages = own->current->written;
 
+	for (const Piece *piece = own->current->first; piece != NULL; piece = piece->next)
+		pages += piece->count;
 	LWLockAcquire(&places->lock, LW_EXCLUSIVE);
-	places->pages[own->range] = own->written + own->count;
+	places->pages[own->current->number] = pages;
 	for (; places->placed < GPUSORT_RANGES_MAX && places->pages[places->placed] != InvalidBlockNumber;
 		 places->placed++)
 		places->first[places->placed + 1] = places->first[places->placed] + places->pages[places->placed];
@@ -182,12 +354,37 @@ tell_pages(GpuSortRangePages *own)
 	ConditionVariableBroadcast(&places->changed);
 }
 
-/* Ends the current range, all of whose pages have come: writes them; last: it is the relation's last. */
+/* Ends the current range, all of whose pages have come; last: it is the relation's last. */
 void
 gpusort_range_pages_end(GpuSortRangePages *own, bool last)
 {
+	Range *range = own->current;
+	Range **link = &own->ended;
+
 	if (*own->stop)
+	{
+		drop_pages(own, range);
 		return;
+	}
 	tell_pages(own);
-	write_out(own, last);
+	if (range->first == NULL)
+		return;
+	range->last = last;
+	while (*link != NULL)
+		link = &(*link)->next;
+	*link = range;
+	own->current = NULL;
+	write_without_waiting(own);
+}
+
+/* Writes what is left, when this process claims no more ranges. */
+void
+gpusort_range_pages_finish(GpuSortRangePages *own)
+{
+	while (own->ended != NULL)
+	{
+		write_without_waiting(own);
+		if (own->ended != NULL)
+			write_first(own);
+	}
 }
