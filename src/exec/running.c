@@ -13,9 +13,10 @@
  * expressions are evaluated, in its contexts; only what computes the next row (ExecProcNode) is changed, after the
  * executor has started.
  *
- * Where a frame ends with the current row (ROWS), or rows are only numbered, they pass through.  Otherwise the rows of
- * a group of peers are read to their end, and kept, before the first of them is emitted: one in a slot, several in a
- * tuplestore, which spills beyond work_mem.
+ * Where a frame ends with the current row (ROWS), or rows are only numbered, they pass through; of a partition no more
+ * from the first on for which the window's run condition is false.  Otherwise the rows of a group of peers are read to
+ * their end, and kept, before the first of them is emitted: one in a slot, several in a tuplestore, which spills beyond
+ * work_mem.
  *
  * RANGES
  *	Several processes can run it, each for ranges of the rows, none of which begins within a group of peers.  What a
@@ -70,6 +71,7 @@ struct GpuSortRunning
 	MemoryContext states; /* what current's are in */
 	MemoryContext values; /* what comes of them: of a row, or of a group of peers */
 	bool ended;
+	bool skips;     /* the window's condition, on which it gives out rows of a partition, has become false in this one */
 	bool natively;  /* the node runs by itself, until it starts over */
 	int64 all_rows; /* of the partition; -1: not known */
 
@@ -154,6 +156,7 @@ start(GpuSortRunning *running)
 
 	window->all_first = false;
 	running->ended = false;
+	running->skips = false;
 	running->group_rows = running->emitted = 0;
 	ExecClearTuple(running->first);
 	ExecClearTuple(running->next);
@@ -289,22 +292,13 @@ read_row(GpuSortRunning *running)
 	return TupIsNull(row) ? NULL : fit_row(running, row);
 }
 
-/* Computes the node's next row where it needs nothing of those behind it. */
-static TupleTableSlot *
-exec_by_row(GpuSortRunning *running)
+/* Counts the next row of the input, and sets what it comes to, where that needs nothing of the rows behind it. */
+static void
+pass_row(GpuSortRunning *running, TupleTableSlot *row, bool first)
 {
 	WindowAggState *window = running->window;
-	const RunningCounts *counts = &running->current.counts;
-	TupleTableSlot *row = read_row(running);
-	bool first;
 	bool new_group = false;
 
-	if (row == NULL)
-	{
-		running->ended = true;
-		return NULL;
-	}
-	first = counts->rows == 0 || !is_like(window, window->partEqfunction, window->first_part_slot, row);
 	if (running->by_peers)
 	{
 		/* A range begins with a group of peers. */
@@ -319,7 +313,45 @@ exec_by_row(GpuSortRunning *running)
 		add_row(running, row, first);
 		set_kept_values(running);
 	}
-	return emit(running, row, counts->rows, counts->rows);
+}
+
+/* Returns true if the window gives out a row that has been computed, and with it the rest of its partition. */
+static inline bool
+is_wanted(GpuSortRunning *running, TupleTableSlot *result)
+{
+	WindowAggState *window = running->window;
+	ExprContext *context = window->ss.ps.ps_ExprContext;
+
+	if (window->runcondition == NULL)
+		return true;
+	context->ecxt_scantuple = result;
+	return ExecQual(window->runcondition, context);
+}
+
+/* Computes the node's next row where it needs nothing of those behind it. */
+static TupleTableSlot *
+exec_by_row(GpuSortRunning *running)
+{
+	WindowAggState *window = running->window;
+	const RunningCounts *counts = &running->current.counts;
+	TupleTableSlot *row;
+
+	while ((row = read_row(running)) != NULL)
+	{
+		const bool first =
+			counts->rows == 0 || !is_like(window, window->partEqfunction, window->first_part_slot, row);
+		TupleTableSlot *result;
+
+		if (running->skips && !first)
+			continue;
+		pass_row(running, row, first);
+		result = emit(running, row, counts->rows, counts->rows);
+		running->skips = !is_wanted(running, result);
+		if (likely(!running->skips))
+			return result;
+	}
+	running->ended = true;
+	return NULL;
 }
 
 /* Puts a row that is no longer the first of its group into the store, and those before it. */

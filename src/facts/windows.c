@@ -248,8 +248,14 @@ gpusort_window_needs(const GpuSortWindow *window)
 		needs.running = false;
 		needs.near &= needs.near_frame;
 	}
-	if (window->ends_early)
+	if (window->leaves_out)
 		needs.running = needs.near = false;
+	if (window->stops_at != NIL)
+	{
+		/* No function of a row that PostgreSQL's node does not come to may fail. */
+		needs.running &= needs.found.only_numbers && window->partition_columns > 0;
+		needs.near = false;
+	}
 	needs.found.only_numbers &= needs.running;
 	found = needs.found.use;
 	if (needs.running)
@@ -273,8 +279,8 @@ plan_window(const WindowAgg *plan)
 		.frame_options = plan->frameOptions,
 		.start_offset = plan->startOffset,
 		.end_offset = plan->endOffset,
-		.ends_early = plan->runCondition != NIL || plan->plan.qual != NIL,
-		/* One that is not at the top gives out all rows, for those above. */
+		/* One that is not at the top gives out all rows, for those above, but not all values. */
+		.leaves_out = plan->plan.qual != NIL || (plan->runCondition != NIL && !plan->topWindow),
 		.stops_at = plan->topWindow ? plan->runConditionOrig : NIL,
 	};
 }

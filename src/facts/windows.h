@@ -27,7 +27,7 @@ typedef struct GpuSortWindow
 	int frame_options;
 	Node *start_offset;
 	Node *end_offset;
-	bool ends_early; /* it need not give all rows */
+	bool leaves_out; /* it may leave rows out, or their values, by more than stops_at */
 	List *stops_at;  /* conditions: of a partition no row is given out from the first on for which one is not true */
 } GpuSortWindow;
 

@@ -211,7 +211,7 @@ path_window(const WindowAggPath *path)
 		.frame_options = clause->frameOptions,
 		.start_offset = clause->startOffset,
 		.end_offset = clause->endOffset,
-		.ends_early = WINDOW_PATH_RUN_CONDITION(path) != NIL || path->qual != NIL,
+		.leaves_out = path->qual != NIL || (WINDOW_PATH_RUN_CONDITION(path) != NIL && !path->topwindow),
 		.stops_at = path->topwindow ? WINDOW_PATH_RUN_CONDITION(path) : NIL,
 	};
 }
