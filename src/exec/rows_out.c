@@ -31,6 +31,7 @@
 #include "commands/progress.h"
 #include "exec/copy_file.h"
 #include "exec/exchange.h"
+#include "exec/insert_batches.h"
 #include "exec/receiver.h"
 #include "exec/table_out.h"
 #include "executor/executor.h"
@@ -375,8 +376,13 @@ begin(QueryDesc *query, ScanDirection direction, uint64 count)
 
 	const bool inserts = inserts_exchange(query);
 
-	if ((!inserts && !reads_exchange(query)) || !runs_at_once(query, direction, count) || !gpusort_parallel_output)
+	if (!runs_at_once(query, direction, count) || !gpusort_parallel_output)
 		return NULL;
+	if (!inserts && !reads_exchange(query))
+	{
+		gpusort_insert_batches(query);
+		return NULL;
+	}
 	caller = MemoryContextSwitchTo(query->estate->es_query_cxt);
 	if (inserts)
 	{

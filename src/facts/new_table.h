@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * new_table.h
- *	  Whether all processes may put rows into pages of a table.
+ *	  Whether all processes may put rows into pages of a table, or one many rows at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +13,7 @@
 #include "utils/relcache.h"
 
 extern const char *gpusort_why_no_pages(Relation table);
+extern const char *gpusort_why_not_inserted_at_once(Relation table);
 extern const char *gpusort_why_not_inserted_by_pages(Relation table);
 
 #endif /* GPUSORT_FACTS_NEW_TABLE_H */

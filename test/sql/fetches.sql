@@ -447,6 +447,90 @@ SELECT is((SELECT gs.who(array_agg(p)) || count(*) FROM gs.fe_processes), 'worke
 ROLLBACK;
 RESET gpusort.force;
 RESET gpusort.min_rows;
+-- many rows at once, where nothing hangs on the table: fewer records of WAL than rows
+CREATE TABLE gs.fe_bare (id int NOT NULL, k bigint, t text);
+CREATE FUNCTION gs.insert_records(statement text) RETURNS text LANGUAGE plpgsql SET gpusort.force = on SET gpusort.min_rows = 0 AS $$
+DECLARE
+	plan json;
+BEGIN
+	DELETE FROM gs.fe_bare; -- what has been truncated is filled by pages
+	EXECUTE 'EXPLAIN (ANALYZE, WAL, FORMAT JSON) ' || statement INTO plan;
+	RETURN CASE WHEN (plan->0->'Plan'->>'WAL Records')::int < (SELECT count(*) FROM gs.fe_bare) / 10 THEN 'batches' ELSE 'rows' END;
+END $$;
+SELECT is(gs.insert_records('INSERT INTO gs.fe_bare ' || selects), how, selects) FROM (VALUES
+	('batches', 'SELECT id, k, t FROM gs.fe ORDER BY k, id'),
+	('batches', 'SELECT id, k, t || id FROM gs.fe ORDER BY k, id'),
+	('rows', 'SELECT id, few, t FROM gs.fe ORDER BY t, id LIMIT 5000'),
+	('rows', 'SELECT id, row_number() OVER (ORDER BY k, id), t FROM gs.fe'),
+	('rows', 'SELECT id, k, t FROM gs.fe ORDER BY k, id RETURNING id')) v (how, selects);
+SET gpusort.parallel_output = off;
+SELECT is(gs.insert_records('INSERT INTO gs.fe_bare SELECT id, k, t FROM gs.fe ORDER BY k, id'), 'rows', 'row by row with gpusort.parallel_output off');
+RESET gpusort.parallel_output;
+CREATE FUNCTION gs.insert_same(selects text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	native text[];
+	forced text[];
+BEGIN
+	DELETE FROM gs.fe_bare;
+	SET LOCAL gpusort.enable = off;
+	EXECUTE 'INSERT INTO gs.fe_bare ' || selects;
+	native := ARRAY(SELECT b::text FROM gs.fe_bare b ORDER BY 1);
+	DELETE FROM gs.fe_bare;
+	SET LOCAL gpusort.enable = on;
+	SET LOCAL gpusort.force = on;
+	SET LOCAL gpusort.min_rows = 0;
+	EXECUTE 'INSERT INTO gs.fe_bare ' || selects;
+	SET LOCAL gpusort.enable = off;
+	forced := ARRAY(SELECT b::text FROM gs.fe_bare b ORDER BY 1);
+	SET LOCAL gpusort.enable = on;
+	RETURN gs.difference(native, forced);
+END $$;
+SELECT is(gs.insert_same(selects), 'same', selects) FROM (VALUES
+	('SELECT id, k, t FROM gs.fe ORDER BY k, id'),
+	('(id, t) SELECT id, t FROM gs.fe ORDER BY k, id'),
+	('SELECT id, CASE WHEN id % 3 > 0 THEN k END, CASE WHEN id % 5 > 0 THEN t END FROM gs.fe ORDER BY k DESC, id'),
+	('SELECT id, k, CASE WHEN id % 50 = 0 THEN (SELECT string_agg(md5((i * id)::text), '''') FROM generate_series(1, 300) i) ELSE repeat(t, 100) END FROM gs.fe WHERE id < 5000 ORDER BY k, id'),
+	('SELECT id, k, t FROM gs.fe WHERE id < 0 ORDER BY k, id'),
+	('SELECT id, k, t FROM gs.fe WHERE id = 77 ORDER BY k, id')) v (selects);
+-- behind what was there, of the table itself, and counted
+CREATE FUNCTION gs.insert_counted() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	first bigint;
+	second bigint;
+BEGIN
+	TRUNCATE gs.fe_bare;
+	INSERT INTO gs.fe_bare SELECT id, k, t FROM gs.fe ORDER BY k, id;
+	GET DIAGNOSTICS first = ROW_COUNT;
+	INSERT INTO gs.fe_bare SELECT -id, k, 'again' FROM gs.fe_bare ORDER BY k DESC, id;
+	GET DIAGNOSTICS second = ROW_COUNT;
+	RETURN concat_ws(' ', first, second, (SELECT md5(string_agg(b::text, ' ' ORDER BY ctid)) FROM gs.fe_bare b));
+END $$;
+SET gpusort.enable = off;
+SELECT gs.insert_counted() AS native \gset
+RESET gpusort.enable;
+SET gpusort.force = on;
+SET gpusort.min_rows = 0;
+SELECT is(gs.insert_counted(), :'native', 'counted, and of the table itself');
+PREPARE fe_again (int) AS INSERT INTO gs.fe_bare SELECT id, k, t FROM gs.fe WHERE id <= $1 ORDER BY k, id;
+TRUNCATE gs.fe_bare;
+EXECUTE fe_again (100);
+EXECUTE fe_again (0);
+EXECUTE fe_again (5000);
+SELECT is((SELECT count(*) FROM gs.fe_bare), 5100::bigint, 'prepared');
+SELECT throws_ok('INSERT INTO gs.fe_bare SELECT NULLIF(id, 17000), k, t FROM gs.fe ORDER BY id', '23502', NULL, 'a NULL where there may be none');
+SELECT throws_ok('INSERT INTO gs.fe_bare SELECT 300 / (id - 17000), k, t FROM gs.fe ORDER BY id', '22012', NULL, 'an error in a worker');
+SELECT is((SELECT count(*) FROM gs.fe_bare), 5100::bigint, 'leave nothing');
+BEGIN;
+SAVEPOINT a;
+INSERT INTO gs.fe_bare SELECT id, k, t FROM gs.fe ORDER BY k, id;
+ROLLBACK TO a;
+INSERT INTO gs.fe_bare SELECT id, k, t FROM gs.fe WHERE id <= 3000 ORDER BY k, id;
+CREATE TEMP TABLE fe_temporary (LIKE gs.fe_bare);
+INSERT INTO fe_temporary SELECT * FROM gs.fe_bare ORDER BY k, id;
+SELECT is((SELECT concat_ws(' ', (SELECT count(*) FROM gs.fe_bare), count(*), count(DISTINCT id)) FROM fe_temporary), '8100 8100 5000', 'after a savepoint, and into a temporary table');
+ROLLBACK;
+RESET gpusort.force;
+RESET gpusort.min_rows;
 -- with all that hangs on a table
 CREATE FUNCTION gs.fe_row() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
