@@ -5,8 +5,8 @@
  *
  * PostgreSQL's INSERT puts row by row into a table: for each it looks for a page, locks it, and writes a log record.
  * COPY FROM fills a page at once, by table_multi_insert.  So do the rows of a GpuSort here, where nothing happens between
- * two rows: no expression is computed above the sort, which has all rows before it gives out the first, and the table has
- * nothing that PostgreSQL evaluates for each row but NOT NULL (facts/new_table.h).
+ * two rows that could tell: the sort has all rows before it gives out the first, no volatile function is called above it,
+ * and the table has nothing that PostgreSQL evaluates for each row but NOT NULL (facts/new_table.h).
  *
  * It stays PostgreSQL's node, as a window does (running.c): when it is asked for its first row, it puts all rows into the
  * table, and then runs by itself, and finds no row left.
@@ -21,6 +21,8 @@
 #include "miscadmin.h"
 #include "node.h"
 #include "nodes/execnodes.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/rel.h"
 
 /* As COPY FROM has it: rows and bytes of a batch. */
@@ -39,30 +41,37 @@ typedef struct Batch
 	Size bytes;
 } Batch;
 
-/* Returns true if targets are columns of the node below, which passes its rows on. */
+/* The walker: finds what is computed when it is asked for, by a query of its own or once for all rows. */
 static bool
-are_columns(List *targets)
+is_computed_apart(Node *node, void *arg)
 {
-	ListCell *cell;
-
-	foreach(cell, targets)
-	{
-		const TargetEntry *target = lfirst_node(TargetEntry, cell);
-
-		if (target->resjunk || !IsA(target->expr, Var))
-			return false;
-	}
-	return true;
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
+		(IsA(node, Param) && ((const Param *) node)->paramkind == PARAM_EXEC))
+		return true;
+	return expression_tree_walker(node, is_computed_apart, arg);
 }
 
-/* Returns true if a node gives out the rows of a GpuSort, and computes nothing of them. */
+/* Returns true if nothing that a node computes can tell whether rows before have been inserted. */
+static bool
+computes_alike(const PlanState *ps)
+{
+	Node *const targets = (Node *) ps->plan->targetlist;
+	Node *const qual = (Node *) ps->plan->qual;
+
+	return !is_computed_apart(targets, NULL) && !is_computed_apart(qual, NULL) && !contain_volatile_functions(targets) &&
+		!contain_volatile_functions(qual);
+}
+
+/* Returns true if a node gives out the rows of a GpuSort, and computes of them what may be computed at any time. */
 static bool
 gives_sorted_rows(const PlanState *ps)
 {
-	while (IsA(ps, SubqueryScanState) && ps->plan->qual == NIL && are_columns(ps->plan->targetlist))
+	while (IsA(ps, SubqueryScanState) && computes_alike(ps))
 		ps = ((const SubqueryScanState *) ps)->subplan;
 	return IsA(ps, CustomScanState) && ((const CustomScan *) ps->plan)->methods == &gpusort_scan_methods &&
-		ps->plan->qual == NIL && are_columns(ps->plan->targetlist);
+		computes_alike(ps);
 }
 
 /* Returns true if a query does nothing but to insert rows of a GpuSort into a table on which nothing hangs. */

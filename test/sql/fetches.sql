@@ -460,6 +460,10 @@ END $$;
 SELECT is(gs.insert_records('INSERT INTO gs.fe_bare ' || selects), how, selects) FROM (VALUES
 	('batches', 'SELECT id, k, t FROM gs.fe ORDER BY k, id'),
 	('batches', 'SELECT id, k, t || id FROM gs.fe ORDER BY k, id'),
+	('batches', '(t, id) SELECT t::varchar(40), id::int8 FROM gs.fe ORDER BY k, id'),
+	('batches', '(id, k) SELECT k % 700, id FROM gs.fe ORDER BY k, id'),
+	('rows', 'SELECT s.id, nextval(''gs.fe_sequence''), s.t FROM (SELECT * FROM gs.fe ORDER BY k, id) s'),
+	('rows', 'SELECT s.id, (SELECT max(id) FROM gs.fe_other), s.t FROM (SELECT * FROM gs.fe ORDER BY k, id) s'),
 	('rows', 'SELECT id, few, t FROM gs.fe ORDER BY t, id LIMIT 5000'),
 	('rows', 'SELECT id, row_number() OVER (ORDER BY k, id), t FROM gs.fe'),
 	('rows', 'SELECT id, k, t FROM gs.fe ORDER BY k, id RETURNING id')) v (how, selects);
