@@ -5,8 +5,9 @@
  *
  * PostgreSQL's INSERT puts row by row into a table: for each it looks for a page, locks it, and writes a log record.
  * COPY FROM fills a page at once, by table_multi_insert.  So do the rows of a GpuSort here, where nothing happens between
- * two rows that could tell: the sort has all rows before it gives out the first, no volatile function is called above it,
- * and the table has nothing that PostgreSQL evaluates for each row but NOT NULL (facts/new_table.h).
+ * two rows that could tell: the sort has all rows before it gives out the first, only immutable functions are called
+ * above it, and the table has nothing that PostgreSQL evaluates for each row but NOT NULL (facts/new_table.h).  A long
+ * row, which the table may refuse, is inserted before the next is looked at; so the first error is PostgreSQL's.
  *
  * It stays PostgreSQL's node, as a window does (running.c): when it is asked for its first row, it puts all rows into the
  * table, and then runs by itself, and finds no row left.
@@ -15,6 +16,8 @@
  */
 #include "exec/insert_batches.h"
 
+#include "access/heaptoast.h"
+#include "access/htup_details.h"
 #include "access/tableam.h"
 #include "executor/executor.h"
 #include "facts/new_table.h"
@@ -41,13 +44,13 @@ typedef struct Batch
 	Size bytes;
 } Batch;
 
-/* The walker: finds what is computed when it is asked for, by a query of its own or once for all rows. */
+/* The walker: finds what is computed by a query of its own, or once for all rows, or may call any function. */
 static bool
 is_computed_apart(Node *node, void *arg)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
+	if (IsA(node, CoerceToDomain) || IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
 		(IsA(node, Param) && ((const Param *) node)->paramkind == PARAM_EXEC))
 		return true;
 	return expression_tree_walker(node, is_computed_apart, arg);
@@ -60,8 +63,8 @@ computes_alike(const PlanState *ps)
 	Node *const targets = (Node *) ps->plan->targetlist;
 	Node *const qual = (Node *) ps->plan->qual;
 
-	return !is_computed_apart(targets, NULL) && !is_computed_apart(qual, NULL) && !contain_volatile_functions(targets) &&
-		!contain_volatile_functions(qual);
+	return !is_computed_apart(targets, NULL) && !is_computed_apart(qual, NULL) && !contain_mutable_functions(targets) &&
+		!contain_mutable_functions(qual);
 }
 
 /* Returns true if a node gives out the rows of a GpuSort, and computes of them what may be computed at any time. */
@@ -116,6 +119,7 @@ take(Batch *batch, TupleTableSlot *row)
 {
 	Relation table = batch->result->ri_RelationDesc;
 	TupleTableSlot *slot = batch->slots[batch->count];
+	HeapTuple tuple;
 	bool shared;
 
 	if (slot == NULL)
@@ -124,9 +128,11 @@ take(Batch *batch, TupleTableSlot *row)
 	slot->tts_tableOid = RelationGetRelid(table);
 	if (RelationGetDescr(table)->constr != NULL)
 		ExecConstraints(batch->result, slot, batch->estate);
-	batch->bytes += ExecFetchSlotHeapTuple(slot, false, &shared)->t_len;
+	tuple = ExecFetchSlotHeapTuple(slot, false, &shared);
+	batch->bytes += tuple->t_len;
 	batch->count++;
-	if (batch->count == BATCH_ROWS || batch->bytes > BATCH_BYTES)
+	if (batch->count == BATCH_ROWS || batch->bytes > BATCH_BYTES || tuple->t_len > TOAST_TUPLE_THRESHOLD ||
+		HeapTupleHasExternal(tuple))
 		insert(batch);
 }
 

@@ -86,7 +86,6 @@ gpusort_load_ranges(GpuSortBuild *build, int process)
 		if (!load_range(build, load, range, &failure))
 		{
 			gpusort_claims_stop(&shared->claims, &failure);
-			gpusort_range_places_wake(&shared->places);
 			break;
 		}
 	}

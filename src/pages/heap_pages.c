@@ -419,8 +419,6 @@ uint64
 gpusort_heap_pages_close(GpuSortHeapPages *own)
 {
 	gpusort_range_pages_finish(own->pages);
-	if (*own->stop)
-		gpusort_range_places_wake(&own->shared->places);
 	close_toast(own);
 	table_close(own->table, NoLock);
 	return own->count;

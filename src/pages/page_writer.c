@@ -3,10 +3,11 @@
  * page_writer.c
  *	  Writes the pages of a relation that nobody else sees yet, past the buffers.
  *
- * They are logged if the relation is, as whole pages, several in a record, and then written.  Nothing is flushed at the
- * end: the next checkpoint is told to flush the file, as with pages that come from buffers.  A checkpoint that begins
- * between a record and the writes would let replay begin behind the record, and not know of the writes: so those that
- * begin then wait for the writes.  What is not logged PostgreSQL flushes itself at the end of the transaction.
+ * They are logged if the relation is, as whole pages, several in a record, and then written.  The next checkpoint is told
+ * to flush the file, as with pages that come from buffers.  One that begins between a record and the writes lets replay
+ * begin behind the record, and may not know of the writes: so where a checkpoint has begun since the writer was created,
+ * the file is flushed at the end, before the transaction can commit.  What is not logged PostgreSQL flushes itself at the
+ * end of the transaction.
  *
  * Processes that write to one file wait for each other in the kernel, call by call, and keep the CPUs busy with it.  So
  * successive pages are written by one call: from 17 on by smgrwritev; before, the storage manager takes them one by one,
@@ -14,10 +15,10 @@
  * processes that share a file give a lock, which they wait for asleep; it is held while pages are written, but not while
  * they are logged.
  *
- * Legal order of calls: create, put for each page in any order, each once, flush.  A page that comes before others
+ * Legal order of calls: create, put for each page in any order, each once, finish.  A page that comes before others
  * of lower numbers leaves zeros in their place.  Several processes may each have a writer, for pages that the file has
- * (put_many); one of them puts what is left when they have ended, and flushes.  Errors of the disk are raised, and the
- * abort of the transaction removes the file.  All belongs to the memory context that was current at create.
+ * (put_many).  Errors of the disk are raised, and the abort of the transaction removes the file.  All belongs to the
+ * memory context that was current at create.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +31,6 @@
 #include "pgstat.h"
 #include "port/pg_iovec.h"
 #include "storage/fd.h"
-#include "storage/proc.h"
 #include "storage/smgr.h"
 #include "storage/sync.h"
 #include "utils/rel.h"
@@ -48,6 +48,7 @@ struct GpuSortPageWriter
 {
 	Relation relation;
 	bool logged;
+	XLogRecPtr redo; /* where replay would have begun when the writer was created */
 	BlockNumber end; /* of the file: pages from here on are not in it */
 	char *zeros;
 	int count; /* of pages that wait, in rising order */
@@ -66,6 +67,7 @@ gpusort_page_writer_create(Relation relation, BlockNumber end)
 	writer->relation = relation;
 	writer->end = end;
 	writer->logged = RelationNeedsWAL(relation);
+	writer->redo = GetRedoRecPtr();
 	for (int i = 0; i < PAGES; i++)
 		writer->pages[i] = memory + i * BLCKSZ;
 	writer->zeros = memory + PAGES * BLCKSZ;
@@ -106,64 +108,95 @@ count_successive(const GpuSortPageWriter *writer, const BlockNumber *blocks, con
 	return successive;
 }
 
-#ifndef HAVE_SMGRWRITEV
-/* Tells the next checkpoint to flush a segment of the relation, or flushes it if it cannot be told. */
-static void
-tell_checkpoint(const GpuSortPageWriter *writer, File file, BlockNumber segment)
-{
-	const FileTag tag = {SYNC_HANDLER_MD, MAIN_FORKNUM, RELATION_LOCATOR(writer->relation), segment};
-
-	if (SmgrIsTemp(RelationGetSmgr(writer->relation)) || RegisterSyncRequest(&tag, SYNC_REQUEST, false))
-		return;
-	if (FileSync(file, WAIT_EVENT_DATA_FILE_SYNC) < 0)
-		ereport(data_sync_elevel(ERROR),
-				(errcode_for_file_access(), errmsg("could not fsync file \"%s\": %m", FilePathName(file))));
-}
-#endif
-
+#ifdef HAVE_SMGRWRITEV
 /* Writes so many successive pages of the file, more than one. */
 static void
-write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count)
+write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count, LWLock *lock)
 {
-#ifdef HAVE_SMGRWRITEV
-	smgrwritev(RelationGetSmgr(writer->relation), MAIN_FORKNUM, first, (const void **) pages, count, false);
+	if (lock != NULL)
+		LWLockAcquire(lock, LW_EXCLUSIVE);
+	PG_TRY();
+	{
+		smgrwritev(RelationGetSmgr(writer->relation), MAIN_FORKNUM, first, (const void **) pages, count, false);
+	}
+	PG_CATCH();
+	{
+		/* who reads the error may wait for it */
+		if (lock != NULL)
+		{
+			HOLD_INTERRUPTS(); /* which the error has ended */
+			LWLockRelease(lock);
+		}
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (lock != NULL)
+		LWLockRelease(lock);
+}
 #else
-	const BlockNumber segment = first / RELSEG_SIZE;
-	const int bytes = count * BLCKSZ;
+/* Opens a segment of the relation's file; < 0: it cannot be. */
+static File
+open_segment(const GpuSortPageWriter *writer, BlockNumber segment)
+{
 	char *relation = relpathbackend(RELATION_LOCATOR(writer->relation), writer->relation->rd_backend, MAIN_FORKNUM);
 	char path[MAXPGPATH];
-	int written = -1;
-	File file;
 
 	if (segment == 0)
 		strlcpy(path, relation, sizeof(path));
 	else
 		snprintf(path, sizeof(path), "%s.%u", relation, segment);
 	pfree(relation);
-	file = PathNameOpenFile(path, O_RDWR | PG_BINARY);
+	return PathNameOpenFile(path, O_RDWR | PG_BINARY);
+}
+
+/* Tells the next checkpoint to flush a segment; false if it can neither be told nor the segment be flushed here. */
+static bool
+tell_checkpoint(const GpuSortPageWriter *writer, File file, BlockNumber segment)
+{
+	const FileTag tag = {SYNC_HANDLER_MD, MAIN_FORKNUM, RELATION_LOCATOR(writer->relation), segment};
+
+	return SmgrIsTemp(RelationGetSmgr(writer->relation)) || RegisterSyncRequest(&tag, SYNC_REQUEST, false) ||
+		FileSync(file, WAIT_EVENT_DATA_FILE_SYNC) >= 0;
+}
+
+/* Writes so many successive pages of the file, more than one. */
+static void
+write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count, LWLock *lock)
+{
+	const BlockNumber segment = first / RELSEG_SIZE;
+	const File file = open_segment(writer, segment);
+	const int bytes = count * BLCKSZ;
+	bool written = false;
+
 	if (file >= 0)
 	{
-		written = FileWrite(file, pages[0], bytes, (off_t) (first % RELSEG_SIZE) * BLCKSZ, WAIT_EVENT_DATA_FILE_WRITE);
-		if (written == bytes)
-			tell_checkpoint(writer, file, segment);
+		if (lock != NULL)
+			LWLockAcquire(lock, LW_EXCLUSIVE);
+		written = FileWrite(file, pages[0], bytes, (off_t) (first % RELSEG_SIZE) * BLCKSZ,
+							WAIT_EVENT_DATA_FILE_WRITE) == bytes;
+		if (lock != NULL)
+			LWLockRelease(lock);
+		written = written && tell_checkpoint(writer, file, segment);
 		FileClose(file);
 	}
 	/* The storage manager raises the error, if there is one. */
-	for (int i = 0; written != bytes && i < count; i++)
+	for (int i = 0; !written && i < count; i++)
 		write_page(writer, first + i, pages[i], i + 1 < count);
-#endif
 }
+#endif
 
 /*
- * Logs pages and writes them.  A checkpoint is told of the last in each segment of the file.  The WAL writer is told of
- * each record: it writes WAL pages many by one call, while processes that find no room in the WAL buffers write one.
+ * Logs pages and writes them, PAGES at most in rising order.  A checkpoint is told of the last in each segment of the
+ * file.  The WAL writer is told of each record: it writes WAL pages many by one call, while processes that find no room
+ * in the WAL buffers write one.
  */
 static void
-log_and_write(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count, LWLock *lock)
+write_pages(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count, LWLock *lock)
 {
 	int successive;
 
-	if (writer->logged)
+	CHECK_FOR_INTERRUPTS();
+	if (writer->logged && count > 0)
 	{
 		log_newpages(&RELATION_LOCATOR(writer->relation), MAIN_FORKNUM, count, blocks, pages, true);
 		XLogSetAsyncXactLSN(XactLastRecEnd);
@@ -177,35 +210,11 @@ log_and_write(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int c
 		{
 			for (int page = i; page < i + successive; page++)
 				PageSetChecksumInplace(pages[page], blocks[page]);
-			if (lock != NULL)
-				LWLockAcquire(lock, LW_EXCLUSIVE);
-			write_successive(writer, blocks[i], &pages[i], successive);
-			if (lock != NULL)
-				LWLockRelease(lock);
+			write_successive(writer, blocks[i], &pages[i], successive, lock);
 		}
 		else
 			write_page(writer, blocks[i], pages[i], i + 1 < count && *next / RELSEG_SIZE == blocks[i] / RELSEG_SIZE);
 	}
-}
-
-/* The same, PAGES at most in rising order, while no checkpoint begins. */
-static void
-write_pages(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count, LWLock *lock)
-{
-	CHECK_FOR_INTERRUPTS();
-	if (count == 0)
-		return;
-	MyProc->delayChkptFlags |= DELAY_CHKPT_START;
-	PG_TRY();
-	{
-		log_and_write(writer, blocks, pages, count, lock);
-	}
-	PG_FINALLY();
-	{
-		/* a subtransaction that aborts does not do it */
-		MyProc->delayChkptFlags &= ~DELAY_CHKPT_START;
-	}
-	PG_END_TRY();
 }
 
 /*
@@ -229,8 +238,8 @@ gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page 
 }
 
 /* Logs and writes the pages that wait. */
-void
-gpusort_page_writer_flush(GpuSortPageWriter *writer)
+static void
+write_waiting(GpuSortPageWriter *writer)
 {
 	write_pages(writer, writer->blocks, writer->pages, writer->count, NULL);
 	writer->count = 0;
@@ -245,7 +254,7 @@ gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char
 
 	if (place == PAGES)
 	{
-		gpusort_page_writer_flush(writer);
+		write_waiting(writer);
 		place = 0;
 	}
 	memory = writer->pages[writer->count];
@@ -258,4 +267,13 @@ gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char
 	writer->blocks[place] = block;
 	writer->pages[place] = memory;
 	writer->count++;
+}
+
+/* Writes what waits, and sees to it that what has been written lasts if the transaction commits. */
+void
+gpusort_page_writer_finish(GpuSortPageWriter *writer)
+{
+	write_waiting(writer);
+	if (writer->logged && GetRedoRecPtr() != writer->redo)
+		smgrimmedsync(RelationGetSmgr(writer->relation), MAIN_FORKNUM);
 }

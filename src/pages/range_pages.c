@@ -341,15 +341,16 @@ tell_pages(GpuSortRangePages *own)
 {
 	GpuSortRangePlaces *places = own->places;
 	BlockNumber pages = own->current->written;
+	uint32 placed;
 
 	for (const Piece *piece = own->current->first; piece != NULL; piece = piece->next)
 		pages += piece->count;
 	LWLockAcquire(&places->lock, LW_EXCLUSIVE);
 	places->pages[own->current->number] = pages;
-	for (; places->placed < GPUSORT_RANGES_MAX && places->pages[places->placed] != InvalidBlockNumber;
-		 places->placed++)
-		places->first[places->placed + 1] = places->first[places->placed] + places->pages[places->placed];
-	extend(own, places->first[places->placed]);
+	for (placed = places->placed; placed < GPUSORT_RANGES_MAX && places->pages[placed] != InvalidBlockNumber; placed++)
+		places->first[placed + 1] = places->first[placed] + places->pages[placed];
+	extend(own, places->first[placed]);
+	places->placed = placed;
 	LWLockRelease(&places->lock);
 	ConditionVariableBroadcast(&places->changed);
 }
@@ -377,14 +378,17 @@ gpusort_range_pages_end(GpuSortRangePages *own, bool last)
 	write_without_waiting(own);
 }
 
-/* Writes what is left, when this process claims no more ranges. */
+/* Writes what is left, when this process claims no more ranges; wakes those who wait for it if all are to end. */
 void
 gpusort_range_pages_finish(GpuSortRangePages *own)
 {
+	if (*own->stop)
+		gpusort_range_places_wake(own->places);
 	while (own->ended != NULL)
 	{
 		write_without_waiting(own);
 		if (own->ended != NULL)
 			write_first(own);
 	}
+	gpusort_page_writer_finish(own->writer);
 }

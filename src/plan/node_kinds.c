@@ -282,7 +282,8 @@ window_path_may_run(GpuSortPathRanges *ranges, const Path *path)
 	const WindowAggPath *window = (const WindowAggPath *) path;
 	const WindowClause *clause = window->winclause;
 	const GpuSortWindowNeeds needs = gpusort_window_path_needs(window);
-	const bool goes_on = !ranges->shared && reads_parts(window->subpath) &&
+	/* Where it stops giving out a partition's rows, it must have the first of them. */
+	const bool goes_on = !ranges->shared && reads_parts(window->subpath) && WINDOW_PATH_RUN_CONDITION(window) == NIL &&
 		(needs.use.kind == GPUSORT_USE_NEAR ||
 		 (needs.use.kind == GPUSORT_USE_RUNNING && groups_by_key(ranges, clause->orderClause)));
 

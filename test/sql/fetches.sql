@@ -449,6 +449,7 @@ RESET gpusort.force;
 RESET gpusort.min_rows;
 -- many rows at once, where nothing hangs on the table: fewer records of WAL than rows
 CREATE TABLE gs.fe_bare (id int NOT NULL, k bigint, t text);
+CREATE DOMAIN gs.fe_domain AS text CHECK (length(VALUE) > 0);
 CREATE FUNCTION gs.insert_records(statement text) RETURNS text LANGUAGE plpgsql SET gpusort.force = on SET gpusort.min_rows = 0 AS $$
 DECLARE
 	plan json;
@@ -462,6 +463,8 @@ SELECT is(gs.insert_records('INSERT INTO gs.fe_bare ' || selects), how, selects)
 	('batches', 'SELECT id, k, t || id FROM gs.fe ORDER BY k, id'),
 	('batches', '(t, id) SELECT t::varchar(40), id::int8 FROM gs.fe ORDER BY k, id'),
 	('batches', '(id, k) SELECT k % 700, id FROM gs.fe ORDER BY k, id'),
+	('rows', 'SELECT s.id, s.k, s.t::gs.fe_domain FROM (SELECT * FROM gs.fe ORDER BY k, id) s'),
+	('rows', 'SELECT s.id, s.k, pg_current_xact_id_if_assigned()::text FROM (SELECT * FROM gs.fe ORDER BY k, id) s'),
 	('rows', 'SELECT s.id, nextval(''gs.fe_sequence''), s.t FROM (SELECT * FROM gs.fe ORDER BY k, id) s'),
 	('rows', 'SELECT s.id, (SELECT max(id) FROM gs.fe_other), s.t FROM (SELECT * FROM gs.fe ORDER BY k, id) s'),
 	('rows', 'SELECT id, few, t FROM gs.fe ORDER BY t, id LIMIT 5000'),
@@ -522,6 +525,8 @@ EXECUTE fe_again (0);
 EXECUTE fe_again (5000);
 SELECT is((SELECT count(*) FROM gs.fe_bare), 5100::bigint, 'prepared');
 SELECT throws_ok('INSERT INTO gs.fe_bare SELECT NULLIF(id, 17000), k, t FROM gs.fe ORDER BY id', '23502', NULL, 'a NULL where there may be none');
+ALTER TABLE gs.fe_bare ALTER t SET STORAGE PLAIN;
+SELECT throws_ok('INSERT INTO gs.fe_bare SELECT NULLIF(id, 2), k, repeat(t, CASE id WHEN 1 THEN 500 ELSE 1 END) FROM gs.fe ORDER BY id', '54000', NULL, 'a row that is too long, and then a NULL');
 SELECT throws_ok('INSERT INTO gs.fe_bare SELECT 300 / (id - 17000), k, t FROM gs.fe ORDER BY id', '22012', NULL, 'an error in a worker');
 SELECT is((SELECT count(*) FROM gs.fe_bare), 5100::bigint, 'leave nothing');
 BEGIN;

@@ -69,11 +69,11 @@ INSERT INTO win.query (how, query) VALUES
 	('totals of those before, 2', 'SELECT flag, id, rank() OVER w, sum(x) OVER w, avg(big) OVER w FROM win.many WINDOW w AS (PARTITION BY flag ORDER BY k)'),
 	('totals of those before, 2', 'SELECT flag, id, sum(x) OVER (PARTITION BY flag = 1 ORDER BY id ROWS UNBOUNDED PRECEDING) FROM win.many'),
 	('totals of those before, 1', 'SELECT g, id, sum(x) OVER (PARTITION BY g ORDER BY id) FROM win.many'),
-	-- the first rows of partitions: the condition is false at the first row of a range, or within it
-	('totals of those before, 2', 'SELECT * FROM (SELECT flag, id, row_number() OVER (PARTITION BY flag ORDER BY k, id) AS r FROM win.many) q WHERE r <= 600'),
+	-- the first rows of partitions, which stay together
+	(NULL, 'SELECT * FROM (SELECT flag, id, row_number() OVER (PARTITION BY flag ORDER BY k, id) AS r FROM win.many) q WHERE r <= 600'),
 	(NULL, 'SELECT * FROM (SELECT flag, id, row_number() OVER (PARTITION BY flag ORDER BY k, id) AS r FROM win.many) q WHERE r <= (SELECT 600)'),
 	(NULL, 'SELECT * FROM (SELECT flag, id, rank() OVER w AS r, row_number() OVER w FROM win.many WINDOW w AS (PARTITION BY flag ORDER BY k)) q WHERE r < (SELECT 300)'),
-	('totals of those before, 2', 'SELECT * FROM (SELECT flag, id, dense_rank() OVER (PARTITION BY flag ORDER BY s) AS r FROM win.many) q WHERE r <= 250'),
+	(NULL, 'SELECT * FROM (SELECT flag, id, dense_rank() OVER (PARTITION BY flag ORDER BY s) AS r FROM win.many) q WHERE r <= 250'),
 	(NULL, 'SELECT * FROM (SELECT g, id, row_number() OVER (PARTITION BY g ORDER BY id DESC) AS r FROM win.many) q WHERE r = (SELECT 2)'),
 	(NULL, 'SELECT * FROM (SELECT flag, id, row_number() OVER (PARTITION BY flag ORDER BY k, id) AS r FROM win.many) q WHERE r <= (SELECT 0)'),
 	(NULL, 'SELECT * FROM (SELECT flag, id, rank() OVER (PARTITION BY flag ORDER BY k, id) AS r FROM win.many) q WHERE r <= (SELECT NULL::int)'),
@@ -166,6 +166,7 @@ SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(quer
 	('SELECT y, s.* FROM generate_series(0, 3) y, LATERAL (SELECT count(*), max(id) FROM (SELECT id, row_number() OVER (PARTITION BY flag ORDER BY k, id) AS r FROM win.many) q WHERE r <= y * 100) s'),
 	('SELECT y, s.* FROM generate_series(0, 3) y, LATERAL (SELECT max(r), count(*) FROM (SELECT rank() OVER (PARTITION BY flag ORDER BY k) AS r FROM win.many WHERE flag <> y) q WHERE r <= (SELECT 300)) s'),
 	-- not computed for rows behind those
+	('SELECT * FROM (SELECT flag, id, 300 / (k < 500)::int AS x, dense_rank() OVER (PARTITION BY flag ORDER BY k) AS r FROM win.many WHERE k IS NOT NULL) q WHERE r <= 2'),
 	('SELECT * FROM (SELECT id, row_number() OVER w AS r, sum(1 / (id - 2000)) OVER w AS s FROM win.many WINDOW w AS (PARTITION BY flag ORDER BY id)) q WHERE r <= 10'),
 	('SELECT * FROM (SELECT id, sum(x) OVER (ORDER BY k, id) FROM win.many OFFSET 2990) q'),
 	('SELECT * FROM (SELECT id, lag(x) OVER (ORDER BY id) FROM win.many OFFSET 1500 LIMIT 10) q'),

@@ -174,7 +174,7 @@ partition_and_order(const WindowAgg *window)
 
 /*
  * The rows of a window's partition stay together.  Only the window right above the sort may go on from the rows before,
- * or with those near a row, if the sort's plan says so.
+ * or with those near a row, if the sort's plan says so, and it gives out all rows.
  */
 static bool
 window_ranges(const WindowAgg *window, const GpuSortNodeRow *row, GpuSortRangePlan *ranges)
@@ -183,7 +183,7 @@ window_ranges(const WindowAgg *window, const GpuSortNodeRow *row, GpuSortRangePl
 	const GpuSortGrouping both = partition_and_order(window);
 	const int partition_columns = count_grouped(&partition, ranges);
 
-	if (outerPlan(window) != linitial(ranges->sorts) ||
+	if (outerPlan(window) != linitial(ranges->sorts) || window->runCondition != NIL ||
 		(ranges->use != GPUSORT_USE_RUNNING && ranges->use != GPUSORT_USE_NEAR))
 		return group_ranges(&window->plan, row, ranges);
 	if (ranges->use == GPUSORT_USE_RUNNING)
