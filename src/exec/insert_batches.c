@@ -4,13 +4,14 @@
  *	  An INSERT's sorted rows are put into a table many at once.
  *
  * PostgreSQL's INSERT puts row by row into a table: for each it looks for a page, locks it, and writes a log record.
- * COPY FROM fills a page at once, by table_multi_insert.  So do the rows of a GpuSort here, where nothing happens between
- * two rows that could tell: the sort has all rows before it gives out the first, only immutable functions are called
- * above it, and the table has nothing that PostgreSQL evaluates for each row but NOT NULL (facts/new_table.h).  A long
- * row, which the table may refuse, is inserted before the next is looked at; so the first error is PostgreSQL's.
+ * COPY FROM fills a page at once, by table_multi_insert.  So do the rows of a GpuSort here, where nothing happens
+ * between two rows that could tell: the sort has all rows before it gives out the first, only immutable functions are
+ * called above it, and the table has nothing that PostgreSQL evaluates for each row but NOT NULL (facts/new_table.h).
+ * A long row, which the table may refuse, is inserted before the next is looked at; so the first error is
+ * PostgreSQL's.
  *
- * It stays PostgreSQL's node, as a window does (running.c): when it is asked for its first row, it puts all rows into the
- * table, and then runs by itself, and finds no row left.
+ * It stays PostgreSQL's node, as a window does (running.c): when it is asked for its first row, it puts all rows into
+ * the table, and then runs by itself, and finds no row left.
  *
  *-------------------------------------------------------------------------
  */

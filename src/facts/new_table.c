@@ -57,8 +57,8 @@ has_dropped_columns(TupleDesc desc)
 }
 
 /*
- * Returns why an INSERT has more to do for a table than to put rows into it and look for NULLs, or must know of each row
- * before the next, as the rest of a sentence; or NULL.
+ * Returns why an INSERT has more to do for a table than to put rows into it and look for NULLs, or must know of each
+ * row before the next, as the rest of a sentence; or NULL.
  */
 const char *
 gpusort_why_not_inserted_at_once(Relation table)

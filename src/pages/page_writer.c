@@ -3,17 +3,17 @@
  * page_writer.c
  *	  Writes the pages of a relation that nobody else sees yet, past the buffers.
  *
- * They are logged if the relation is, as whole pages, several in a record, and then written.  The next checkpoint is told
- * to flush the file, as with pages that come from buffers.  One that begins between a record and the writes lets replay
- * begin behind the record, and may not know of the writes: so where a checkpoint has begun since the writer was created,
- * the file is flushed at the end, before the transaction can commit.  What is not logged PostgreSQL flushes itself at the
- * end of the transaction.
+ * They are logged if the relation is, as whole pages, several in a record, and then written.  The next checkpoint is
+ * told to flush the file, as with pages that come from buffers.  One that begins between a record and the writes lets
+ * replay begin behind the record, and may not know of the writes: so where a checkpoint has begun since the writer was
+ * created, the file is flushed at the end, before the transaction can commit.  What is not logged PostgreSQL flushes
+ * itself at the end of the transaction.
  *
- * Processes that write to one file wait for each other in the kernel, call by call, and keep the CPUs busy with it.  So
- * successive pages are written by one call: from 17 on by smgrwritev; before, the storage manager takes them one by one,
- * and so they are written past it to the file that it would write to, and the checkpoint is told as it would.  And
- * processes that share a file give a lock, which they wait for asleep; it is held while pages are written, but not while
- * they are logged.
+ * Processes that write to one file wait for each other in the kernel, call by call, and keep the CPUs busy with it.
+ * So successive pages are written by one call: from 17 on by smgrwritev; before, the storage manager takes them one by
+ * one, and so they are written past it to the file that it would write to, and the checkpoint is told as it would.
+ * And processes that share a file give a lock, which they wait for asleep; it is held while pages are written, but not
+ * while they are logged.
  *
  * Legal order of calls: create, put for each page in any order, each once, finish.  A page that comes before others
  * of lower numbers leaves zeros in their place.  Several processes may each have a writer, for pages that the file has

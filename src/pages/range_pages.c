@@ -248,7 +248,7 @@ write_without_waiting(GpuSortRangePages *own)
 	}
 }
 
-/* Writes the first piece of the first range that has ended, however long that takes; drops the range if all are to end. */
+/* Writes the first piece of the first range that has ended, however long it takes; all are to end: drops it. */
 static void
 write_first(GpuSortRangePages *own)
 {
