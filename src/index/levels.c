@@ -298,7 +298,7 @@ gpusort_levels_finish(GpuSortLevels *levels)
 	}
 	_bt_initmetapage(meta, root, root_level, levels->key->allequalimage);
 	gpusort_page_writer_put(levels->writer, BTREE_METAPAGE, meta);
-	gpusort_page_writer_finish(levels->writer);
+	gpusort_page_writer_flush(levels->writer);
 }
 
 /*

@@ -3,11 +3,12 @@
  * page_writer.c
  *	  Writes the pages of a relation that nobody else sees yet, past the buffers.
  *
- * They are logged if the relation is, as whole pages, several in a record, and then written.  The next checkpoint is
- * told to flush the file, as with pages that come from buffers.  One that begins between a record and the writes lets
- * replay begin behind the record, and may not know of the writes: so where a checkpoint has begun since the writer was
- * created, the file is flushed at the end, before the transaction can commit.  What is not logged PostgreSQL flushes
- * itself at the end of the transaction.
+ * They are logged if the relation is, as whole pages, several in a record, and then written.  Nothing is flushed at the
+ * end: the next checkpoint is told to flush the file, as with pages that come from buffers.  A checkpoint that begins
+ * between a record and the writes would let replay begin behind the record, and not know of the writes: so those that
+ * begin then wait for the writes.  They look from time to time for a moment at which no process is there, which may not
+ * come while many write; so when a checkpoint has begun, each process pauses once.  What is not logged PostgreSQL
+ * flushes itself at the end of the transaction.
  *
  * Processes that write to one file wait for each other in the kernel, call by call, and keep the CPUs busy with it.
  * So successive pages are written by one call: from 17 on by smgrwritev; before, the storage manager takes them one by
@@ -15,7 +16,7 @@
  * And processes that share a file give a lock, which they wait for asleep; it is held while pages are written, but not
  * while they are logged.
  *
- * Legal order of calls: create, put for each page in any order, each once, finish.  A page that comes before others
+ * Legal order of calls: create, put for each page in any order, each once, flush.  A page that comes before others
  * of lower numbers leaves zeros in their place.  Several processes may each have a writer, for pages that the file has
  * (put_many).  Errors of the disk are raised, and the abort of the transaction removes the file.  All belongs to the
  * memory context that was current at create.
@@ -31,6 +32,7 @@
 #include "pgstat.h"
 #include "port/pg_iovec.h"
 #include "storage/fd.h"
+#include "storage/proc.h"
 #include "storage/smgr.h"
 #include "storage/sync.h"
 #include "utils/rel.h"
@@ -40,6 +42,9 @@
 /* Pages that are logged and written together: as many as a record takes. */
 #define PAGES XLR_MAX_BLOCK_ID
 
+/* In microseconds; a checkpoint looks every 10 ms, and a process is there for some milliseconds. */
+#define CHECKPOINT_PAUSE 50000
+
 #ifdef HAVE_SMGRWRITEV
 StaticAssertDecl(PAGES <= PG_IOV_MAX, "one call writes as many");
 #endif
@@ -48,7 +53,7 @@ struct GpuSortPageWriter
 {
 	Relation relation;
 	bool logged;
-	XLogRecPtr redo; /* where replay would have begun when the writer was created */
+	XLogRecPtr redo; /* where replay would begin, as far as is known: it moves when a checkpoint begins */
 	BlockNumber end; /* of the file: pages from here on are not in it */
 	char *zeros;
 	int count; /* of pages that wait, in rising order */
@@ -186,17 +191,15 @@ write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int 
 #endif
 
 /*
- * Logs pages and writes them, PAGES at most in rising order.  A checkpoint is told of the last in each segment of the
- * file.  The WAL writer is told of each record: it writes WAL pages many by one call, while processes that find no room
- * in the WAL buffers write one.
+ * Logs pages and writes them.  A checkpoint is told of the last in each segment of the file.  The WAL writer is told of
+ * each record: it writes WAL pages many by one call, while processes that find no room in the WAL buffers write one.
  */
 static void
-write_pages(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count, LWLock *lock)
+log_and_write(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count, LWLock *lock)
 {
 	int successive;
 
-	CHECK_FOR_INTERRUPTS();
-	if (writer->logged && count > 0)
+	if (writer->logged)
 	{
 		log_newpages(&RELATION_LOCATOR(writer->relation), MAIN_FORKNUM, count, blocks, pages, true);
 		XLogSetAsyncXactLSN(XactLastRecEnd);
@@ -215,6 +218,44 @@ write_pages(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int cou
 		else
 			write_page(writer, blocks[i], pages[i], i + 1 < count && *next / RELSEG_SIZE == blocks[i] / RELSEG_SIZE);
 	}
+}
+
+/* Lets a checkpoint that has begun find that no process is between a record and its writes. */
+static void
+give_way(GpuSortPageWriter *writer)
+{
+	const XLogRecPtr redo = GetRedoRecPtr();
+
+	if (redo == writer->redo)
+		return;
+	writer->redo = redo;
+	pg_usleep(CHECKPOINT_PAUSE);
+}
+
+/* Logs pages and writes them, PAGES at most in rising order, while no checkpoint begins. */
+static void
+write_pages(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count, LWLock *lock)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (count == 0)
+		return;
+	if (!writer->logged)
+	{
+		log_and_write(writer, blocks, pages, count, lock);
+		return;
+	}
+	give_way(writer);
+	MyProc->delayChkptFlags |= DELAY_CHKPT_START;
+	PG_TRY();
+	{
+		log_and_write(writer, blocks, pages, count, lock);
+	}
+	PG_FINALLY();
+	{
+		/* a subtransaction that aborts does not do it */
+		MyProc->delayChkptFlags &= ~DELAY_CHKPT_START;
+	}
+	PG_END_TRY();
 }
 
 /*
@@ -238,8 +279,8 @@ gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page 
 }
 
 /* Logs and writes the pages that wait. */
-static void
-write_waiting(GpuSortPageWriter *writer)
+void
+gpusort_page_writer_flush(GpuSortPageWriter *writer)
 {
 	write_pages(writer, writer->blocks, writer->pages, writer->count, NULL);
 	writer->count = 0;
@@ -254,7 +295,7 @@ gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char
 
 	if (place == PAGES)
 	{
-		write_waiting(writer);
+		gpusort_page_writer_flush(writer);
 		place = 0;
 	}
 	memory = writer->pages[writer->count];
@@ -267,13 +308,4 @@ gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char
 	writer->blocks[place] = block;
 	writer->pages[place] = memory;
 	writer->count++;
-}
-
-/* Writes what waits, and sees to it that what has been written lasts if the transaction commits. */
-void
-gpusort_page_writer_finish(GpuSortPageWriter *writer)
-{
-	write_waiting(writer);
-	if (writer->logged && GetRedoRecPtr() != writer->redo)
-		smgrimmedsync(RelationGetSmgr(writer->relation), MAIN_FORKNUM);
 }

@@ -23,6 +23,6 @@ extern GpuSortPageWriter *gpusort_page_writer_create(Relation relation, BlockNum
 extern void gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char *page);
 extern void gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count,
 										 LWLock *lock);
-extern void gpusort_page_writer_finish(GpuSortPageWriter *writer);
+extern void gpusort_page_writer_flush(GpuSortPageWriter *writer);
 
 #endif /* GPUSORT_PAGE_WRITER_H */

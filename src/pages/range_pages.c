@@ -390,5 +390,4 @@ gpusort_range_pages_finish(GpuSortRangePages *own)
 		if (own->ended != NULL)
 			write_first(own);
 	}
-	gpusort_page_writer_finish(own->writer);
 }
