@@ -45,7 +45,13 @@ for my $memory ('1GB', '64MB')
 		$service = $node->wait_service($service);
 	}
 	$node->safe_psql('postgres', 'SELECT gpusort_stats_reset()');
-	my ($queued, @answers) = all_at_once($digest);
+	my ($queued, @answers);
+	# on a busy machine all may be done before anybody looks
+	for my $try (1 .. 20)
+	{
+		($queued, @answers) = all_at_once($digest);
+		last if $queued || $memory ne '1GB' || grep { $_ ne $right } @answers;
+	}
 	is(scalar(grep { $_ eq $right } @answers), $sorts, "$memory: all of $sorts answers are right");
 	my $taken = $node->safe_psql('postgres', 'SELECT sorts FROM gpusort_stats');
 	diag("$memory: $taken of $sorts sorts in the service");
