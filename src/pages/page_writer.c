@@ -154,14 +154,24 @@ open_segment(const GpuSortPageWriter *writer, BlockNumber segment)
 	return PathNameOpenFile(path, O_RDWR | PG_BINARY);
 }
 
-/* Tells the next checkpoint to flush a segment; false if it can neither be told nor the segment be flushed here. */
-static bool
+/*
+ * Tells the next checkpoint to flush a segment, or flushes it if it cannot be told.  Closes the file.  Where that fails
+ * the kernel may have dropped pages that others have written, so it is an error as in PostgreSQL's own files.
+ */
+static void
 tell_checkpoint(const GpuSortPageWriter *writer, File file, BlockNumber segment)
 {
 	const FileTag tag = {SYNC_HANDLER_MD, MAIN_FORKNUM, RELATION_LOCATOR(writer->relation), segment};
+	const char *name = RelationGetRelationName(writer->relation);
+	const bool flushed = SmgrIsTemp(RelationGetSmgr(writer->relation)) ||
+		RegisterSyncRequest(&tag, SYNC_REQUEST, false) || FileSync(file, WAIT_EVENT_DATA_FILE_SYNC) >= 0;
+	const int error = errno;
 
-	return SmgrIsTemp(RelationGetSmgr(writer->relation)) || RegisterSyncRequest(&tag, SYNC_REQUEST, false) ||
-		FileSync(file, WAIT_EVENT_DATA_FILE_SYNC) >= 0;
+	FileClose(file);
+	errno = error;
+	if (!flushed)
+		ereport(data_sync_elevel(ERROR),
+				(errcode_for_file_access(), errmsg("could not fsync a file of relation \"%s\": %m", name)));
 }
 
 /* Writes so many successive pages of the file, more than one. */
@@ -181,8 +191,7 @@ write_successive(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int 
 							WAIT_EVENT_DATA_FILE_WRITE) == bytes;
 		if (lock != NULL)
 			LWLockRelease(lock);
-		written = written && tell_checkpoint(writer, file, segment);
-		FileClose(file);
+		tell_checkpoint(writer, file, segment);
 	}
 	/* The storage manager raises the error, if there is one. */
 	for (int i = 0; !written && i < count; i++)

@@ -173,6 +173,17 @@ segment_lock(const GpuSortRangePages *own, BlockNumber block)
 	return &own->places->writing[block / RELSEG_SIZE % lengthof(own->places->writing)];
 }
 
+/* Returns how many pages a range has so far. */
+static BlockNumber
+count_pages(const Range *range)
+{
+	BlockNumber pages = range->written;
+
+	for (const Piece *piece = range->first; piece != NULL; piece = piece->next)
+		pages += piece->count;
+	return pages;
+}
+
 /* Takes the first piece off a range. */
 static void
 free_piece(GpuSortRangePages *own, Range *range)
@@ -267,17 +278,14 @@ static void
 write_current(GpuSortRangePages *own)
 {
 	Range *range = own->current;
-	BlockNumber pages = 0;
 
 	if (!wait_place(own, range))
 	{
 		drop_pages(own, range);
 		return;
 	}
-	for (const Piece *piece = range->first; piece != NULL; piece = piece->next)
-		pages += piece->count;
 	LWLockAcquire(&own->places->lock, LW_EXCLUSIVE);
-	extend(own, next_block(own, range) + pages);
+	extend(own, own->places->first[range->number] + count_pages(range));
 	LWLockRelease(&own->places->lock);
 	while (range->first != NULL)
 		write_piece(own, range);
@@ -340,13 +348,10 @@ static void
 tell_pages(GpuSortRangePages *own)
 {
 	GpuSortRangePlaces *places = own->places;
-	BlockNumber pages = own->current->written;
 	uint32 placed;
 
-	for (const Piece *piece = own->current->first; piece != NULL; piece = piece->next)
-		pages += piece->count;
 	LWLockAcquire(&places->lock, LW_EXCLUSIVE);
-	places->pages[own->current->number] = pages;
+	places->pages[own->current->number] = count_pages(own->current);
 	for (placed = places->placed; placed < GPUSORT_RANGES_MAX && places->pages[placed] != InvalidBlockNumber; placed++)
 		places->first[placed + 1] = places->first[placed] + places->pages[placed];
 	extend(own, places->first[placed]);
