@@ -217,13 +217,20 @@
 #define TUPLESORT_GETDATUM(sort, forward, value, isnull) tuplesort_getdatum(sort, forward, true, value, isnull, NULL)
 #endif
 
-/* Errors: the user may not do what a plan does; and whether one may do now what a plan does that runs. */
+/*
+ * Errors: the user may not do what a plan does; and whether one may do now what a plan does that runs.  A query says
+ * that a table of its is to be read, and as whom: 0 is who asks.
+ */
 #if PG_VERSION_NUM < 160000
-#define CHECK_PERMISSIONS(stmt) ((void) ExecCheckRTPerms((stmt)->rtable, true))
-#define HAS_PERMISSIONS(estate) ExecCheckRTPerms((estate)->es_range_table, false)
+#define ASK_FOR_SELECT(query, rte)  ((rte)->requiredPerms = ACL_SELECT)
+#define CHECKED_AS_USER(query, rte) ((rte)->checkAsUser)
+#define CHECK_PERMISSIONS(stmt)     ((void) ExecCheckRTPerms((stmt)->rtable, true))
+#define HAS_PERMISSIONS(estate)     ExecCheckRTPerms((estate)->es_range_table, false)
 #else
-#define CHECK_PERMISSIONS(stmt) ((void) ExecCheckPermissions((stmt)->rtable, (stmt)->permInfos, true))
-#define HAS_PERMISSIONS(estate) ExecCheckPermissions((estate)->es_range_table, (estate)->es_rteperminfos, false)
+#define ASK_FOR_SELECT(query, rte)  (addRTEPermissionInfo(&(query)->rteperminfos, rte)->requiredPerms = ACL_SELECT)
+#define CHECKED_AS_USER(query, rte) (getRTEPermissionInfo((query)->rteperminfos, rte)->checkAsUser)
+#define CHECK_PERMISSIONS(stmt)     ((void) ExecCheckPermissions((stmt)->rtable, (stmt)->permInfos, true))
+#define HAS_PERMISSIONS(estate)     ExecCheckPermissions((estate)->es_range_table, (estate)->es_rteperminfos, false)
 #endif
 
 #if PG_VERSION_NUM < 160000
@@ -276,6 +283,13 @@ typedef int16 CompareType;
 #define COMPARE_GT BTGreaterStrategyNumber
 #define pk_cmptype pk_strategy
 
+/* Whether an Append leaves out partitions when it runs */
+#define APPEND_PRUNES(append) ((append)->part_prune_info != NULL)
+
+/* From 18 on a query refers to what it groups by through a range table entry; not before it is planned. */
+#define WITHOUT_GROUP_RTE(query, node) (node)
+#define FORGET_GROUP_RTE(query)        ((void) 0)
+
 /* From 18 on columns of grouping sets are marked as what can be NULL where a set has them not. */
 #define WITHOUT_GROUPING_NULLS(root, expr) ((Node *) (expr))
 
@@ -319,6 +333,10 @@ typedef int16 CompareType;
 	((root)->group_rtindex > 0                                                                     \
 		 ? remove_nulling_relids((Node *) (expr), bms_make_singleton((root)->group_rtindex), NULL) \
 		 : (Node *) (expr))
+#define APPEND_PRUNES(append) ((append)->part_prune_index >= 0)
+#define WITHOUT_GROUP_RTE(query, node) \
+	((query)->hasGroupRTE ? flatten_group_exprs(NULL, query, node) : (node))
+#define FORGET_GROUP_RTE(query)            ((query)->hasGroupRTE = false)
 #define SET_REVERSE_SORT(clause)           ((clause)->reverse_sort = true)
 #define MORE_DISABLED_NODES(path, other)   ((path)->disabled_nodes - (other)->disabled_nodes)
 #define INHERIT_DISABLED_NODES(node, from) ((node)->disabled_nodes = (from)->disabled_nodes)

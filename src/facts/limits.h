@@ -11,7 +11,9 @@
 #include "compat.h"
 
 #include "nodes/nodes.h"
+#include "nodes/params.h"
 
 extern double gpusort_limit_rows(Node *count, Node *offset, double rows, bool *known);
+extern bool gpusort_known_limit(Node *limit, ParamListInfo params, int64 *number);
 
 #endif /* GPUSORT_LIMITS_H */

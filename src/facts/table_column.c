@@ -11,8 +11,10 @@
  */
 #include "facts/table_column.h"
 
+#include "access/table.h"
 #include "nodes/primnodes.h"
 #include "parser/parsetree.h"
+#include "utils/rel.h"
 
 /* The plan that the Vars of plan's target list with this varno refer to; NULL if there is none below it. */
 static const Plan *
@@ -88,4 +90,15 @@ gpusort_find_table_column(List *rtable, const Plan *plan, AttrNumber attno, GpuS
 		plan = referred_plan(plan, var->varno);
 	}
 	return false;
+}
+
+/* Returns true if a table has columns that are computed when they are read. */
+bool
+gpusort_has_virtual_columns(Oid table)
+{
+	Relation relation = table_open(table, NoLock);
+	const bool has = HAS_VIRTUAL_COLUMNS(relation->rd_att->constr);
+
+	table_close(relation, NoLock);
+	return has;
 }

@@ -20,5 +20,6 @@ typedef struct GpuSortTableColumn
 } GpuSortTableColumn;
 
 extern bool gpusort_find_table_column(List *rtable, const Plan *plan, AttrNumber attno, GpuSortTableColumn *column);
+extern bool gpusort_has_virtual_columns(Oid table);
 
 #endif /* GPUSORT_TABLE_COLUMN_H */

@@ -37,13 +37,14 @@
 #include "plan/lateral_limits.h"
 
 #include "access/stratnum.h"
-#include "access/table.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "facts/aggregates.h"
+#include "facts/limits.h"
+#include "facts/table_column.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -111,17 +112,6 @@ varies(Node *node, void *arg)
 	return expression_tree_walker(node, varies, arg);
 }
 
-/* Returns true if a table has columns that are computed when they are read. */
-static bool
-has_virtual_columns(Oid table)
-{
-	Relation relation = table_open(table, NoLock);
-	const bool has = HAS_VIRTUAL_COLUMNS(relation->rd_att->constr);
-
-	table_close(relation, NoLock);
-	return has;
-}
-
 /*
  * The walker: returns true if an expression, or one in a query, may raise an error for some rows, or a query locks the
  * rows.
@@ -140,7 +130,7 @@ may_fail(Node *node, void *arg)
 				query_tree_walker((Query *) node, may_fail, arg, QTW_EXAMINE_RTES_BEFORE);
 		case T_RangeTblEntry:
 			return ((const RangeTblEntry *) node)->rtekind == RTE_RELATION &&
-				has_virtual_columns(((const RangeTblEntry *) node)->relid);
+				gpusort_has_virtual_columns(((const RangeTblEntry *) node)->relid);
 		case T_List:
 		case T_TargetEntry:
 		case T_FromExpr:
@@ -174,38 +164,6 @@ may_fail(Node *node, void *arg)
 	if (OidIsValid(function) && !get_func_leakproof(function))
 		return varies(node, NULL);
 	return expression_tree_walker(node, may_fail, arg);
-}
-
-/* Sets the number of rows that a LIMIT or OFFSET says; returns false if it is not known yet, or is none. */
-static bool
-find_number(Node *limit, ParamListInfo params, int64 *number)
-{
-	if (limit != NULL && IsA(limit, FuncExpr) && ((const FuncExpr *) limit)->funcid == F_INT8_INT4)
-		limit = linitial(((const FuncExpr *) limit)->args);
-	if (limit == NULL)
-		return false;
-	if (IsA(limit, Const) && !((const Const *) limit)->constisnull)
-	{
-		const Const *value = (const Const *) limit;
-
-		*number = value->consttype == INT4OID ? DatumGetInt32(value->constvalue) : DatumGetInt64(value->constvalue);
-		return value->consttype == INT4OID || value->consttype == INT8OID;
-	}
-	if (IsA(limit, Param) && ((const Param *) limit)->paramkind == PARAM_EXTERN && params != NULL)
-	{
-		const int id = ((const Param *) limit)->paramid;
-		const ParamExternData *value;
-		ParamExternData fetched;
-
-		if (id < 1 || id > params->numParams)
-			return false;
-		value = params->paramFetch != NULL ? params->paramFetch(params, id, true, &fetched) : &params->params[id - 1];
-		if ((value->pflags & PARAM_FLAG_CONST) == 0 || value->isnull)
-			return false;
-		*number = value->ptype == INT4OID ? DatumGetInt32(value->value) : DatumGetInt64(value->value);
-		return value->ptype == INT4OID || value->ptype == INT8OID;
-	}
-	return false;
 }
 
 /* Returns true if what two collations say is equal is the same. */
@@ -436,9 +394,9 @@ find_lateral(Query *query, Index rtindex, const Bitmapset *left, ParamListInfo p
 	lateral->rtindex = rtindex;
 	lateral->query = rte->subquery;
 	if (rte->rtekind != RTE_SUBQUERY || !rte->lateral || rte->security_barrier || !is_plain(rte->subquery) ||
-		!find_number(rte->subquery->limitCount, params, &lateral->wanted) || lateral->wanted < 1 ||
+		!gpusort_known_limit(rte->subquery->limitCount, params, &lateral->wanted) || lateral->wanted < 1 ||
 		(rte->subquery->limitOffset != NULL &&
-		 (!find_number(rte->subquery->limitOffset, params, &lateral->skipped) || lateral->skipped < 0)) ||
+		 (!gpusort_known_limit(rte->subquery->limitOffset, params, &lateral->skipped) || lateral->skipped < 0)) ||
 		pg_add_s64_overflow(lateral->skipped, lateral->wanted, &last) ||
 		(lateral->skipped > 0 && rte->subquery->limitOption == LIMIT_OPTION_WITH_TIES) ||
 		!take_clauses(lateral) || !is_of_all_rows(lateral) || may_fail_before_join(query, rtindex) ||

@@ -11,8 +11,9 @@
  * has a GpuSort that takes many rows in: such a plan is kept if all workers in it are started by GpuSorts, which end
  * them before they give a row out (finish/own_workers.c, insert_select.c).
  *
- * One that asks for the first rows of one group after another is planned once more, to ask for them at once
- * (lateral_limits.c), and that plan is kept if it is far cheaper.
+ * Some statements are planned once more in another form: one that asks for the first rows of one group after another,
+ * to ask for them at once (lateral_limits.c), and one that asks for all rows of shards, to ask for their groups or
+ * first rows (shard_queries.c).  That plan is kept if it is far cheaper.
  *
  * Last, one pass over the finished plan does what no path can say (finish/finish.c): GpuSort takes the place of the
  * Sorts that are left, and what processes share rows by is settled.
@@ -24,6 +25,8 @@
  *-------------------------------------------------------------------------
  */
 #include "plan/planner.h"
+
+#include <math.h>
 
 #include "access/parallel.h"
 #include "catalog/pg_proc.h"
@@ -42,6 +45,7 @@
 #include "plan/lateral_limits.h"
 #include "plan/offer/offers.h"
 #include "plan/offer/upper_paths.h"
+#include "plan/shard_queries.h"
 #include "plan/statement.h"
 #include "plan/tell/explain_option.h"
 #include "settings.h"
@@ -191,80 +195,139 @@ plan_again(GpuSortStatement statement, GpuSortDecisions *decisions, PLANNER_PARA
 }
 
 /*
- * The cost from which a statement's other form is worth to be planned, which takes a millisecond; and how much cheaper
- * it must be.  PostgreSQL counts a page that an index leads to as one from a disk, and may expect ten times too many
- * groups.  But most of what the other form costs is a sort, which has PostgreSQL's costs and takes a third of its time.
+ * The cost from which it is worth to ask for groups' first rows at once, which takes a millisecond to plan; and how
+ * much cheaper that must be.  PostgreSQL counts a page that an index leads to as one from a disk, and may expect ten
+ * times too many groups.  But most of what the other form costs is a sort, which has PostgreSQL's costs and takes a
+ * third of its time.
  */
 #define LATERAL_COST   10000
 #define LATERAL_MARGIN 3
 
 /*
- * Returns a plan of the other form of a statement, which is changed, if it is far cheaper than PostgreSQL's; a copy of
- * that form takes *again's place then, if there is one.  Else NULL.
+ * The rows of shards from which it is worth to ask for groups or first rows of each; and how many times fewer must
+ * come.  Ten times as many groups as PostgreSQL expects make less work here then than all rows, and little in a shard.
  */
-static PlannedStmt *
-plan_laterals_at_once(const GpuSortStatement *statement, const PlannedStmt *native, GpuSortDecisions *decisions,
-					  Query **again, PLANNER_PARAMETERS)
-{
-	const Cost cost = native->planTree->total_cost;
-	Query *copy;
-	PlannedStmt *stmt;
+#define SHARD_ROWS   10000
+#define SHARD_MARGIN 20
 
-	if ((cost < LATERAL_COST && !gpusort_force) || !gpusort_lateral_limits_as_windows(parse, params))
-		return NULL;
-	copy = *again != NULL ? copyObject(parse) : NULL;
-	stmt = plan_and_finish(statement, decisions, PLANNER_ARGUMENTS);
-	if (stmt->planTree->total_cost * LATERAL_MARGIN > cost && !gpusort_force)
-		return NULL;
-	*again = copy;
-	return stmt;
+/*
+ * Changes a statement, of which PostgreSQL has made a plan, into its other form; returns false if it has none.  *most
+ * may be set to what each part of that has of the amount at most.
+ */
+typedef bool (*ChangeForm)(Query *query, PlannedStmt *native, ParamListInfo params, double *most);
+
+/* Another form that a statement can have. */
+typedef struct OtherForm
+{
+	bool (*may_be)(const Query *query); /* quickly, before the statement is planned */
+	ChangeForm change;
+	double (*amount)(PlannedStmt *stmt, double most); /* what there is to save in a plan */
+	double least;                                     /* of a plan that is worth another one */
+	double margin;                                    /* how many times less the other plan must have */
+	bool depends_on_role;                             /* it asks for what the user may do */
+} OtherForm;
+
+static bool
+ask_laterals_at_once(Query *query, PlannedStmt *native, ParamListInfo params, double *most)
+{
+	return gpusort_lateral_limits_as_windows(query, params);
 }
 
-/* Plans a statement, twice if GpuSorts of its plan could do with workers that PostgreSQL does not give it. */
+static double
+cost_of(PlannedStmt *stmt, double most)
+{
+	return stmt->planTree->total_cost;
+}
+
+static const OtherForm other_forms[] = {
+	{gpusort_has_lateral_limit, ask_laterals_at_once, cost_of, LATERAL_COST, LATERAL_MARGIN, false},
+	{gpusort_may_ask_shards, gpusort_ask_shards, gpusort_fetched_rows, SHARD_ROWS, SHARD_MARGIN, true},
+};
+
+/* A statement's plan, and what is kept to make others of it, which is NULL where none are wanted. */
+typedef struct Planned
+{
+	PlannedStmt *stmt;
+	GpuSortDecisions decisions;
+	Query *again; /* a copy, to be planned with workers of its GpuSorts' own */
+} Planned;
+
+/*
+ * Plans a statement in its other form, which it is changed to, and keeps that plan if it is far better than the one
+ * that there is.
+ */
+static void
+plan_other_form(const OtherForm *form, const GpuSortStatement *statement, Planned *planned, PLANNER_PARAMETERS)
+{
+	const double native = form->amount(planned->stmt, INFINITY);
+	double most = INFINITY;
+	GpuSortDecisions decisions = {.keep = planned->decisions.keep};
+	Query *again;
+	PlannedStmt *stmt;
+
+	if (native == 0 || (native < form->least && !gpusort_force) ||
+		!form->change(parse, planned->stmt, params, &most))
+		return;
+	again = planned->again != NULL ? copyObject(parse) : NULL;
+	stmt = plan_and_finish(statement, &decisions, PLANNER_ARGUMENTS);
+	if (form->amount(stmt, most) * form->margin > native && !gpusort_force)
+		return;
+	stmt->dependsOnRole |= form->depends_on_role;
+	*planned = (Planned){.stmt = stmt, .decisions = decisions, .again = again};
+}
+
+/* Plans a statement for which its GpuSorts start workers, and keeps that plan if PostgreSQL gives it none. */
+static void
+plan_workers(const GpuSortStatement *statement, Planned *planned, PLANNER_PARAMETERS)
+{
+	GpuSortDecisions decisions = {.keep = planned->decisions.keep};
+	PlannedStmt *stmt = plan_again(*statement, &decisions, PLANNER_ARGUMENTS);
+
+	if (stmt == NULL)
+		return;
+	stmt->dependsOnRole |= planned->stmt->dependsOnRole;
+	planned->stmt = stmt;
+	planned->decisions = decisions;
+}
+
+/* Plans a statement that may have sorts, in other forms, too, and with workers of its GpuSorts' own. */
+static PlannedStmt *
+plan_sorts(PLANNER_PARAMETERS)
+{
+	const GpuSortStatement statement = gpusort_statement_of(parse, cursor_options);
+	const bool may_change = (cursor_options & CURSOR_OPT_FAST_PLAN) == 0 && statement.rescannable &&
+		!gpusort_estimate_is_wanted();
+	Planned planned = {.decisions = {.log = gpusort_log_decisions, .keep = gpusort_decisions_are_kept()}};
+	Query *copies[lengthof(other_forms)];
+
+	for (int i = 0; i < (int) lengthof(other_forms); i++)
+		copies[i] = may_change && other_forms[i].may_be(parse) ? copyObject(parse) : NULL;
+	if (may_be_given_workers(parse, &statement, cursor_options))
+		planned.again = copyObject(parse);
+
+	planned.stmt = plan_and_finish(&statement, &planned.decisions, PLANNER_ARGUMENTS);
+	for (int i = 0; i < (int) lengthof(other_forms); i++)
+	{
+		parse = copies[i];
+		if (parse != NULL)
+			plan_other_form(&other_forms[i], &statement, &planned, PLANNER_ARGUMENTS);
+	}
+	parse = planned.again;
+	if (parse != NULL && gpusort_own_workers_would_help(planned.stmt))
+		plan_workers(&statement, &planned, PLANNER_ARGUMENTS);
+	if (planned.decisions.keep)
+		gpusort_decisions_keep(planned.stmt, planned.decisions.list);
+	return planned.stmt;
+}
+
+/* The planner's hook. */
 static PlannedStmt *
 plan_statement(PLANNER_PARAMETERS)
 {
 	PlannedStmt *stmt;
 
 	if (gpusort_settings_enabled() && may_sort(parse))
-	{
-		const GpuSortStatement statement = gpusort_statement_of(parse, cursor_options);
-		GpuSortDecisions decisions = {.log = gpusort_log_decisions, .keep = gpusort_decisions_are_kept()};
-		const bool may_be_at_once = (cursor_options & CURSOR_OPT_FAST_PLAN) == 0 && statement.rescannable &&
-			!gpusort_estimate_is_wanted() && gpusort_has_lateral_limit(parse);
-		Query *again = may_be_given_workers(parse, &statement, cursor_options) ? copyObject(parse) : NULL;
-		Query *at_once = may_be_at_once ? copyObject(parse) : NULL;
-
-		stmt = plan_and_finish(&statement, &decisions, PLANNER_ARGUMENTS);
-		if (at_once != NULL)
-		{
-			GpuSortDecisions others = {.keep = decisions.keep};
-			PlannedStmt *other;
-
-			parse = at_once;
-			other = plan_laterals_at_once(&statement, stmt, &others, &again, PLANNER_ARGUMENTS);
-			if (other != NULL)
-			{
-				stmt = other;
-				decisions = others;
-			}
-		}
-		if (again != NULL && gpusort_own_workers_would_help(stmt))
-		{
-			GpuSortDecisions others = {.keep = decisions.keep};
-			PlannedStmt *other;
-
-			parse = again;
-			other = plan_again(statement, &others, PLANNER_ARGUMENTS);
-			if (other != NULL)
-			{
-				stmt = other;
-				decisions = others;
-			}
-		}
-		if (decisions.keep)
-			gpusort_decisions_keep(stmt, decisions.list);
-	}
+		stmt = plan_sorts(PLANNER_ARGUMENTS);
 	else
 		stmt = plan_with_offers(false, &(GpuSortStatement){0}, PLANNER_ARGUMENTS);
 #ifdef GPUSORT_CHECK_PLANS

@@ -1,6 +1,7 @@
 # Sorts over three clusters by postgres_fdw, as doc/scale-out.md has them: a coordinator with a part of the rows and two
 # shards.  Answers are those of one table without gpusort, plans are the documented ones at the coordinator and in the
-# shards; a shard's service that is killed, a cancel, and a shard without gpusort change no answer.
+# shards, which are asked for groups and first rows; a shard's service that is killed, a cancel, and a shard without
+# gpusort change no answer.
 use strict;
 use warnings;
 
@@ -83,6 +84,26 @@ my %queries = (
 	'a window' => 'SELECT id, rank() OVER w, sum(n) OVER w FROM %s WINDOW w AS (PARTITION BY g ORDER BY k, id) '
 	. 'ORDER BY g, k, id',
 	'GROUP BY' => 'SELECT g, count(*), sum(n), min(s) FROM %s GROUP BY g ORDER BY g',
+	'groups that each shard has' => 'SELECT id %% 7 AS r, count(*), count(k), sum(id), sum(k), sum(n), avg(id), avg(k), '
+	. 'avg(n), min(k), max(id), bool_and(id > 10), bool_or(g = 3), every(k IS NULL) FROM %s GROUP BY 1 ORDER BY 1',
+	'conditions on groups' => 'SELECT g %% 50 + 1 AS r, count(*) FILTER (WHERE k > 0) AS c, avg(n) FILTER (WHERE id < 90) '
+	. 'FROM %s WHERE id > 3 GROUP BY g %% 50 HAVING sum(id) > 3000000 AND max(g) > 453 ORDER BY c DESC, r LIMIT 20',
+	'all rows' => 'SELECT count(*), count(k), sum(id), avg(n), max(k) / 2 - min(k) / 2, 1 FROM %s',
+	'no rows' => 'SELECT count(*), sum(id), avg(n), count(DISTINCT g), bool_or(true) FROM %s WHERE id < 0',
+	'groups of no rows' => 'SELECT g, count(*) FROM %s WHERE id < 0 GROUP BY g',
+	'DISTINCT' => 'SELECT DISTINCT g %% 9, k IS NULL, g %% 9 + 1 FROM %s ORDER BY 1, 2',
+	'DISTINCT of groups' => 'SELECT DISTINCT count(*) > 50 FROM %s GROUP BY g %% 77 ORDER BY 1',
+	'count(DISTINCT)' => 'SELECT count(DISTINCT g), count(*), sum(g), avg(n) FROM %s',
+	'count(DISTINCT) of groups' => 'SELECT id %% 3, count(DISTINCT g %% 20), max(id) FROM %s GROUP BY 1 ORDER BY 1',
+	'two of them' => 'SELECT count(DISTINCT g), count(DISTINCT id %% 5) FROM %s',
+	'a window of groups' => 'SELECT g %% 10, sum(count(*)) OVER (ORDER BY g %% 10) FROM %s GROUP BY 1 ORDER BY 1',
+	'groups below a join' => 'SELECT a.r, a.c, b.id FROM (SELECT g %% 40 AS r, count(*) AS c FROM %1$s GROUP BY 1) a '
+	. 'JOIN (SELECT id, k FROM %1$s ORDER BY k NULLS FIRST, id LIMIT 30) b ON b.id %% 40 = a.r ORDER BY b.id',
+	'groups in WITH' => 'WITH a AS MATERIALIZED (SELECT g %% 40 AS r, sum(n) FROM %s GROUP BY 1) '
+	. 'SELECT * FROM a ORDER BY r',
+	'first rows by an expression' => 'SELECT g, abs(id - 15000) AS far, s FROM %s WHERE k IS NOT NULL '
+	. 'ORDER BY abs(id - 15000) DESC, id + 1 LIMIT 50 OFFSET 7',
+	'LIMIT 0' => 'SELECT * FROM %s ORDER BY id LIMIT 0',
 	'GROUP BY of another column' => 'SELECT n, count(*) FROM %s GROUP BY n ORDER BY n',
 	'sorts that are run again' => q{SELECT x, (SELECT string_agg(id::text, ',') FROM (SELECT id FROM %s WHERE g > x * 100 }
 		. q{ORDER BY k, id OFFSET 5) s) FROM generate_series(1, 3) x},
@@ -165,7 +186,7 @@ my $ordered = qr/->  Foreign Scan on public\.part1 .*Remote SQL: [^\n]* ORDER BY
 my $merge = qr/Merge Append\n.*$local.*$ordered.*->  Foreign Scan on public\.part2 /s;
 my $serial = 'SET enable_async_append = off; SET gpusort.row_cost = 1; ';
 my @remote;
-for my $case ([ 'LIMIT', 'SELECT * FROM parted ORDER BY k LIMIT 100', qr/^Limit\n.*/s, '' ],
+for my $case ([ 'LIMIT', 'SELECT * FROM parted ORDER BY k LIMIT 20000', qr/^Limit\n.*/s, $serial ],
 	[ 'ORDER BY', 'SELECT * FROM parted ORDER BY k', qr/^/, $serial ],
 	[ 'DISTINCT ON', 'SELECT DISTINCT ON (g) * FROM parted ORDER BY g, k DESC', qr/^Unique\n.*/s, $serial ],
 	[ 'a window', 'SELECT id, rank() OVER (PARTITION BY g ORDER BY k) FROM parted', qr/^WindowAgg\n.*/s, $serial ],
@@ -201,6 +222,90 @@ is(scalar(() = $plan =~ /Async Foreign Scan\n.*\n.*\n.*Remote SQL: [^\n]* GROUP 
 	'groups by the partition key are made in the shards') or diag $plan;
 unlike(plan('SELECT id FROM parted ORDER BY s COLLATE "POSIX"'), qr/Remote SQL: [^\n]* ORDER BY/,
 	'a collation in ORDER BY is not sent');
+
+my ($out, $err);
+
+# --- what shards are asked for ------------------------------------------------------------------------
+
+# How many shards are asked for groups, or for first rows, of how many that are asked at once
+sub asked
+{
+	my ($plan) = @_;
+	my @remote = $plan =~ /Async Foreign Scan.*\n(?:(?!.*->).*\n)*?.*Remote SQL: (.*)/g;
+
+	return grep({ / GROUP BY | LIMIT |^SELECT (?:count|sum)\(/ } @remote) . ' of ' . @remote;
+}
+
+for my $query ('groups that each shard has', 'conditions on groups', 'all rows', 'DISTINCT', 'DISTINCT of groups',
+	'count(DISTINCT)', 'count(DISTINCT) of groups', 'a window of groups', 'groups in WITH', 'the first rows',
+	'first rows by an expression')
+{
+	my $plan = plan(sprintf $queries{$query}, 'parted');
+	is(asked($plan), '2 of 2', "shards are asked at once: $query") or diag $plan;
+}
+is(asked(plan(sprintf $queries{'groups below a join'}, 'parted')), '4 of 4', 'in each subquery');
+for my $case ([ 'an aggregate that is of floats', 'SELECT g % 7, avg(n::float8) FROM parted GROUP BY 1' ],
+	[ 'one in an order', q{SELECT g % 7, string_agg(s, '' ORDER BY s) FROM parted GROUP BY 1} ],
+	[ 'the greatest of numerics that may look different', 'SELECT g % 7, max(n) FROM parted GROUP BY 1' ],
+	[ 'two of DISTINCT', 'SELECT count(DISTINCT g), count(DISTINCT id % 7) FROM parted' ],
+	[ 'as many groups as rows', 'SELECT id, count(*) FROM parted GROUP BY id' ],
+	[ 'a column of the system', 'SELECT tableoid, count(*) FROM parted GROUP BY 1' ],
+	[ 'a whole row', 'SELECT count(DISTINCT parted) FROM parted' ],
+	[ 'a subquery', 'SELECT (SELECT 1) + g % 7, count(*) FROM parted GROUP BY 1' ],
+	[ 'a volatile function', 'SELECT g % 7, count(random()) FROM parted GROUP BY 1' ],
+	[ 'WITH TIES', 'SELECT * FROM parted ORDER BY g FETCH FIRST 10 ROWS WITH TIES' ],
+	[ 'many first rows', 'SELECT * FROM parted ORDER BY k LIMIT 9990 OFFSET 11' ],
+	[ 'rows that are locked', 'SELECT * FROM parted ORDER BY k LIMIT 10 FOR UPDATE' ])
+{
+	my ($name, $query) = @$case;
+	like(asked(plan($query)), qr/^0 of /, "not for $name");
+}
+for my $query ('SELECT g % 7 AS r, count(*) FROM parted GROUP BY 1 HAVING g % 7 = 3',
+	'SELECT * FROM (SELECT g % 7 AS r, count(*) FROM parted GROUP BY 1) s WHERE r = 3')
+{
+	my $plan = plan($query, 'SET gpusort.force = on; ');
+	is(scalar(() = $plan =~ /Remote SQL: [^\n]* WHERE [^\n]* GROUP BY/g), 2, "conditions reach them: $query")
+		or diag $plan;
+}
+for my $case ([ 'where an index of a shard may have the first groups soon', 'SELECT k, count(*) FROM parted GROUP BY k '
+		. 'ORDER BY k LIMIT 5' ],
+	[ 'what they would not group themselves', q{SELECT date_trunc('day', now() + g * interval '1 day') IS NULL, count(*) }
+		. 'FROM parted GROUP BY 1' ])
+{
+	my ($name, $query) = @$case;
+	like(asked(plan($query)), qr/^0 of /, "not asked: $name");
+}
+is(asked(plan('SELECT g % 7, count(*) FROM parted GROUP BY 1', 'SET gpusort.enable = off; ')), '0 of 2',
+	'not without gpusort');
+is($main->safe_psql('postgres', q{
+	PREPARE q (int, int) AS SELECT g % 3, count(*) FROM parted WHERE id > $1 GROUP BY 1 ORDER BY 1 LIMIT $2;
+	SET plan_cache_mode = force_custom_plan; EXECUTE q (29990, 5); EXECUTE q (29996, 2);
+	SET plan_cache_mode = force_generic_plan; EXECUTE q (29990, 5); EXECUTE q (29996, 2)}),
+	$main->safe_psql('postgres', q{
+	PREPARE q (int, int) AS SELECT g % 3, count(*) FROM whole WHERE id > $1 GROUP BY 1 ORDER BY 1 LIMIT $2;
+	SET gpusort.enable = off; EXECUTE q (29990, 5); EXECUTE q (29996, 2); EXECUTE q (29990, 5); EXECUTE q (29996, 2)}),
+	'a prepared statement, planned for its parameters or for all');
+# Who may read the table and not its partitions gets what PostgreSQL reads for him, in cached plans, too.
+$main->safe_psql('postgres', q{
+	CREATE ROLE reader; CREATE ROLE reader_of_all; GRANT SELECT ON parted TO reader, reader_of_all;
+	GRANT SELECT ON part, part1, part2 TO reader_of_all;
+	CREATE USER MAPPING FOR PUBLIC SERVER shard1 OPTIONS (user 'postgres', password_required 'false');
+	CREATE USER MAPPING FOR PUBLIC SERVER shard2 OPTIONS (user 'postgres', password_required 'false');
+	CREATE VIEW of_owner AS SELECT g % 7 AS r, count(*) FROM parted GROUP BY 1; GRANT SELECT ON of_owner TO reader});
+my $groups = 'SELECT g % 7 AS r, count(*) FROM parted GROUP BY 1 ORDER BY 1';
+my $right_groups = $main->safe_psql('postgres', 'SET gpusort.enable = off; ' . $groups =~ s/parted/whole/r);
+is(asked(plan($groups, 'SET ROLE reader_of_all; ')), '2 of 2', 'shards are asked for who may read them');
+is(asked(plan($groups, 'SET ROLE reader; ')), '0 of 2', 'and not for who may not');
+is($main->safe_psql('postgres', "SET ROLE reader; $groups"), $right_groups, 'who gets the answer');
+is(asked(plan('SELECT * FROM of_owner', 'SET ROLE reader; ')), '0 of 2', "nor through somebody else's view");
+is(asked(plan('SELECT * FROM of_owner')), '2 of 2', 'but through an own one');
+is($main->safe_psql('postgres', "SET plan_cache_mode = force_generic_plan; PREPARE q AS $groups; "
+	. 'SET ROLE reader_of_all; EXECUTE q; SET ROLE reader; EXECUTE q; RESET ROLE; '
+	. 'REVOKE SELECT ON part1 FROM reader_of_all; SET ROLE reader_of_all; EXECUTE q'),
+	join("\n", ($right_groups) x 3), 'a prepared statement of several roles');
+$main->psql('postgres', 'REVOKE SELECT ON parted FROM reader_of_all; GRANT SELECT ON part1 TO reader_of_all');
+isnt($main->psql('postgres', "SET ROLE reader_of_all; $groups", stderr => \$err), 0, 'who may read partitions alone');
+like($err, qr/permission denied for table parted/, 'may not read the table');
 
 # --- views of functions: all processes of each shard ------------------------------------------------
 
@@ -273,7 +378,7 @@ $session->run('FETCH 10 FROM c');
 kill 'KILL', $one;
 ok(wait_until(sub { !grep { $_ == $one } $shards[0]->services }), "a shard's service is gone while its rows are read");
 $session->send('FETCH ALL FROM c');
-my ($out, $err) = $session->result;
+($out, $err) = $session->result;
 my @rows = split /\n/, $out;
 ok(@rows == 29990 || $err =~ /the sort service lost the rows of a running sort/, 'all rows, or an error that says so')
 	or diag scalar(@rows), " rows, $err";
@@ -319,7 +424,7 @@ like($session->run('SELECT count(*) FROM parted'), qr/^30000$/, 'the session goe
 $shards[1]->append_conf('postgresql.conf', 'gpusort.allowed = off');
 $shards[1]->reload;
 ok($shards[1]->poll_query_until('postgres', 'SHOW gpusort.allowed', 'off'), 'gpusort is not allowed in a shard');
-@remote = remote_plans(plan('SELECT * FROM parted ORDER BY k LIMIT 100'));
+@remote = remote_plans(plan('SELECT * FROM parted ORDER BY k', $serial));
 like($remote[0], qr/^Custom Scan \(GpuSort\)/, 'one shard sorts by GpuSort');
 like($remote[1], qr/^(?:Sort|Gather Merge)/, 'the other as PostgreSQL does');
 all_right('one shard without gpusort');
