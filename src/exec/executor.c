@@ -47,6 +47,7 @@
 #include "sort/counted_rows.h"
 
 static ExecutorStart_hook_type previous_executor_start = NULL;
+static ExecutorEnd_hook_type previous_executor_end = NULL;
 
 /* How many GpuSort nodes this process has begun. */
 static uint64 nodes_begun = 0;
@@ -342,17 +343,66 @@ visit(PlanState *ps, void *arg)
 	return planstate_tree_walker(ps, visit, arg);
 }
 
+/* Returns true if the node is one of gpusort's. */
+static bool
+is_ours(const Plan *plan)
+{
+	const CustomScanMethods *methods = IsA(plan, CustomScan) ? ((const CustomScan *) plan)->methods : NULL;
+
+	return methods == &gpusort_scan_methods || methods == &gpusort_ingest_scan_methods ||
+		methods == &gpusort_exchange_scan_methods || methods == &gpusort_output_scan_methods;
+}
+
+/* Gives the states of our nodes this tag. */
+static bool
+set_tag(PlanState *ps, void *tag)
+{
+	if (is_ours(ps->plan))
+		ps->type = *(const NodeTag *) tag;
+	return planstate_tree_walker(ps, set_tag, tag);
+}
+
+/*
+ * Returns true if a plan is not run, but shown as one that was.  In EXPLAIN (ANALYZE) Citus does so with a statement's
+ * subplans, having run them, and sets the numbers of their rows: for that it takes any CustomScanState for its own, and
+ * would read behind ours.  Until the end ours are mere ScanStates, which PostgreSQL and Citus treat as those of other
+ * nodes: what walks over states, and what shows them, goes by the plan.
+ */
+static bool
+is_shown_as_run(const QueryDesc *query, int eflags)
+{
+	return (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 && query->planstate != NULL &&
+		(query->instrument_options & (INSTRUMENT_TIMER | INSTRUMENT_ROWS)) != 0;
+}
+
 static void
 executor_start(QueryDesc *query, int eflags)
 {
 	uint64 nodes = nodes_begun;
+	NodeTag tag = T_ScanState;
 
 	if (previous_executor_start)
 		previous_executor_start(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
-	if (nodes_begun != nodes && query->planstate != NULL)
-		(void) visit(query->planstate, NULL);
+	if (nodes_begun == nodes || query->planstate == NULL)
+		return;
+	(void) visit(query->planstate, NULL);
+	if (is_shown_as_run(query, eflags))
+		(void) set_tag(query->planstate, &tag);
+}
+
+static void
+executor_end(QueryDesc *query)
+{
+	NodeTag tag = T_CustomScanState;
+
+	if (is_shown_as_run(query, query->estate->es_top_eflags))
+		(void) set_tag(query->planstate, &tag);
+	if (previous_executor_end)
+		previous_executor_end(query);
+	else
+		standard_ExecutorEnd(query);
 }
 
 static Node *
@@ -379,5 +429,7 @@ gpusort_executor_init(void)
 	RegisterCustomScanMethods(&gpusort_exchange_scan_methods);
 	previous_executor_start = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
+	previous_executor_end = ExecutorEnd_hook;
+	ExecutorEnd_hook = executor_end;
 	gpusort_rows_out_init();
 }

@@ -127,7 +127,7 @@ remainders(const Const *divisor)
 			value = (double) DatumGetInt64(divisor->constvalue);
 			break;
 	}
-	return 2 * fabs(value) - 1;
+	return Max(2 * fabs(value) - 1, 1);
 }
 
 /* What is known of the values of a function, of these arguments; INFINITY: nothing. */

@@ -38,6 +38,7 @@
  */
 #include "plan/shard_queries.h"
 
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/partition.h"
 #include "catalog/pg_aggregate.h"
@@ -73,6 +74,7 @@ typedef struct ShardStatement
 	ParamListInfo params; /* NULL: there are none */
 	bool merges;          /* the plan reads shards in an order, and may stop for a LIMIT */
 	bool stops;           /* it may stop for something else, as a cursor's */
+	bool first_only;      /* it may need the first shard alone, whose rows come before those of others */
 	bool changed;
 	double most; /* rows that a shard gives, as far as expressions tell */
 } ShardStatement;
@@ -733,6 +735,8 @@ change_query(ShardStatement *statement, Query *query, Around around)
 	if (tables == NIL || !may_ask_for(query, rte) || names_others((Node *) columns, NULL) ||
 		names_others(having, NULL) || names_others(query->jointree->quals, NULL))
 		return;
+	if (around.limited && statement->first_only)
+		return;
 	if ((is_of_groups(query) || is_distinct(query)) && (statement->stops || (statement->merges && around.limited)))
 		return;
 	if (is_of_groups(query))
@@ -808,10 +812,40 @@ change_queries(ShardStatement *statement, Query *query, Around around)
 /* How a plan reads shards */
 typedef struct ShardReads
 {
-	bool prunes; /* an Append leaves out partitions when it runs */
-	bool merges; /* a Merge Append reads no more of them than is wanted */
-	bool limits; /* a LIMIT says how much that is */
+	bool prunes;  /* an Append leaves out partitions when it runs */
+	bool merges;  /* a Merge Append reads no more of them than is wanted */
+	bool limits;  /* a LIMIT says how much that is */
+	bool in_turn; /* a LIMIT may want no more than an Append's first part */
 } ShardReads;
+
+/* Returns true if a plan gives rows as soon as an Append does. */
+static bool
+reads_in_turn(const Plan *plan)
+{
+	while (plan != NULL && !IsA(plan, Append))
+	{
+		switch (nodeTag(plan))
+		{
+			case T_SubqueryScan:
+				plan = ((const SubqueryScan *) plan)->subplan;
+				break;
+			case T_Agg:
+				plan = ((const Agg *) plan)->aggstrategy == AGG_SORTED ? outerPlan(plan) : NULL;
+				break;
+			case T_Group:
+			case T_Unique:
+			case T_WindowAgg:
+			case T_Result:
+			case T_ProjectSet:
+			case T_LockRows:
+				plan = outerPlan(plan);
+				break;
+			default:
+				return false;
+		}
+	}
+	return plan != NULL;
+}
 
 static void
 find_reads(Plan **link, void *arg)
@@ -825,16 +859,21 @@ find_reads(Plan **link, void *arg)
 		reads->prunes |= APPEND_PRUNES((MergeAppend *) *link);
 		reads->merges = true;
 	}
-	reads->limits |= IsA(*link, Limit);
+	if (IsA(*link, Limit))
+	{
+		reads->limits = true;
+		reads->in_turn |= reads_in_turn(outerPlan(*link));
+	}
 	gpusort_plan_each_child(*link, find_reads, arg);
 }
 
 /*
  * Makes a statement that is not planned yet ask shards for their groups or first rows; returns false if it cannot.
  * native is PostgreSQL's plan of it, whose tables are asked: partitions that it leaves out when it runs would be, too.
- * Groups of which the first may do are not asked for where it merges shards: if an index gives their rows in order, it
- * soon has the first groups.  params are what its parameters are known to be.  *most is set to how many groups come of
- * a shard at most, as far as is known: of expressions PostgreSQL expects as many values as their columns have.
+ * First rows are not asked for where one partition may have them all, nor groups of which the first may do where
+ * partitions are merged: an index of a shard may give them soon.  params are what its parameters are known to be.
+ * *most is set to how many groups come of a shard at most, as far as is known: of expressions PostgreSQL expects as
+ * many values as their columns have.
  */
 bool
 gpusort_ask_shards(Query *query, PlannedStmt *native, ParamListInfo params, double *most)
@@ -847,6 +886,7 @@ gpusort_ask_shards(Query *query, PlannedStmt *native, ParamListInfo params, doub
 		return false;
 	statement.merges = reads.merges;
 	statement.stops = reads.merges && !reads.limits;
+	statement.first_only = reads.in_turn;
 	change_queries(&statement, query, (Around){0});
 	*most = statement.most;
 	return statement.changed;

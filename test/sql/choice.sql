@@ -37,6 +37,26 @@ SELECT isnt(gs.node('SELECT u FROM gs.choice ORDER BY f'), NULL, 'a sort, for wh
 -- the first rows
 SELECT is(gs.chosen('SELECT * FROM gs.choice ORDER BY u' || clause), chosen, 'by u' || clause)
 FROM (VALUES (' LIMIT 1', 'gpusort'), (' LIMIT 10', 'gpusort'), (' LIMIT 3000', 'gpusort'), (' LIMIT 100000', 'gpusort'), (' LIMIT 250000', 'gpusort'), (' OFFSET 200000 LIMIT 100', 'gpusort'), ('', 'gpusort')) v (clause, chosen);
+-- an index, or indexes of partitions, give them soon, through nodes that give rows while they read; but not all rows
+CREATE TABLE gs.indexed (id int PRIMARY KEY, a int, b int);
+CREATE TABLE gs.by_range (LIKE gs.indexed, PRIMARY KEY (id)) PARTITION BY RANGE (id);
+CREATE TABLE gs.by_range_1 PARTITION OF gs.by_range FOR VALUES FROM (0) TO (150001);
+CREATE TABLE gs.by_range_2 PARTITION OF gs.by_range FOR VALUES FROM (150001) TO (300001);
+CREATE TABLE gs.by_hash (LIKE gs.indexed, PRIMARY KEY (id)) PARTITION BY HASH (id);
+CREATE TABLE gs.by_hash_1 PARTITION OF gs.by_hash FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE gs.by_hash_2 PARTITION OF gs.by_hash FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO gs.indexed SELECT i, i / 10, hashint4(i) FROM generate_series(1, 300000) i;
+INSERT INTO gs.by_range SELECT * FROM gs.indexed;
+INSERT INTO gs.by_hash SELECT * FROM gs.indexed;
+CREATE INDEX ON gs.indexed (a);
+ANALYZE gs.indexed, gs.by_range, gs.by_hash;
+SELECT is(gs.chosen(query) ~ 'gpusort', false, query) FROM (SELECT set_config('max_parallel_workers_per_gather', workers, true) FROM (VALUES ('0'), ('2')) w (workers)) s,
+	  (VALUES ('SELECT * FROM gs.by_range ORDER BY id LIMIT 5'), ('SELECT * FROM gs.by_range ORDER BY id DESC LIMIT 500'), ('SELECT * FROM gs.by_hash ORDER BY id LIMIT 5'),
+	   ('SELECT id, count(*) FROM gs.by_hash GROUP BY id ORDER BY id LIMIT 5'), ('SELECT a, b, count(*) FROM gs.indexed GROUP BY a, b ORDER BY a, b LIMIT 5'), ('SELECT DISTINCT ON (a) * FROM gs.indexed ORDER BY a, b LIMIT 5'),
+	   ('SELECT * FROM gs.indexed x JOIN gs.indexed y USING (id) ORDER BY x.a LIMIT 5'), ('SELECT * FROM gs.indexed ORDER BY a LIMIT 1 FOR UPDATE SKIP LOCKED'),
+	   ('SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY a ORDER BY b) FROM gs.indexed) s LIMIT 5')) v (query);
+SELECT matches(gs.chosen(query), 'gpusort', query) FROM (VALUES ('SELECT * FROM gs.by_hash ORDER BY b LIMIT 5'), ('SELECT DISTINCT ON (a) * FROM gs.indexed ORDER BY a, b')) v (query);
+DROP TABLE gs.indexed, gs.by_range, gs.by_hash;
 -- each row is compared where it lies, and PostgreSQL's heap is slower from a few thousand rows on
 SELECT is(gs.chosen('SELECT * FROM ' || query || ' LIMIT 10'), chosen, query)
 FROM (VALUES ('gs.choice WHERE id <= 20000 ORDER BY u', 'gpusort'), ('gs.choice WHERE few < 15 ORDER BY u', 'gpusort'), ('(SELECT * FROM gs.choice WHERE id <= 3000 OFFSET 0) a ORDER BY u', 'gpusort'), ('gs.choice WHERE id <= 1500 ORDER BY u', 'sort'), ('gs.choice ORDER BY id', 'gpusort'), ('gs.choice ORDER BY id DESC', 'gpusort'), ('gs.choice ORDER BY n', 'gpusort'),

@@ -144,6 +144,9 @@ my %queries = (
 		. '(ORDER BY d), mode() WITHIN GROUP (ORDER BY f) FROM t GROUP BY g ORDER BY g',
 	'percentiles of all' => 'SELECT percentile_cont(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY n::float8), '
 		. 'percentile_disc(0.5) WITHIN GROUP (ORDER BY s), mode() WITHIN GROUP (ORDER BY n) FROM t',
+	'HAVING alone' => "SELECT 'a' FROM t HAVING count(DISTINCT s) > 1",
+	'HAVING alone, of percentiles' => "SELECT 'a', 1 FROM t HAVING percentile_disc(0.5) WITHIN GROUP (ORDER BY n) > 1",
+	'HAVING alone, of mode()' => "SELECT 'a' FROM t HAVING mode() WITHIN GROUP (ORDER BY n) >= 0",
 	'percentiles by another column' => 'SELECT f, percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM t '
 		. 'GROUP BY f ORDER BY f',
 	'a co-located join' => 'SELECT t.id, u.id, u.v FROM t JOIN u ON t.g = u.g WHERE t.id < 3000 ORDER BY t.k, t.id, u.id',
@@ -301,6 +304,30 @@ for my $way (@ways)
 
 is($main->safe_psql('postgres', q{SELECT severity FROM gpusort_check() WHERE subject = 'hooks'}), 'ok',
 	'gpusort_check() knows Citus');
+
+# --- what is shown ------------------------------------------------------------------------------------
+
+# Citus shows subplans that it has run, by plans that it does not run.
+in_all_nodes([ 'gpusort.force = on' ]);
+my %shown = (
+	'of which the first rows are wanted' => 'SELECT g, count(*) c FROM t GROUP BY g ORDER BY c, g LIMIT 10',
+	'of all rows' => 'SELECT id, k FROM t ORDER BY k, id',
+	'of rows that are there once' => 'SELECT DISTINCT ON (n) n, id FROM t ORDER BY n, id',
+	'of a window' => 'SELECT id, rank() OVER (PARTITION BY n ORDER BY k) FROM t');
+for my $settings ('', join(';', map { "SET $_" } @$parallel) . ';')
+{
+	for my $name (sort keys %shown)
+	{
+		my $query = "WITH q AS MATERIALIZED ($shown{$name}) SELECT count(*) FROM q";
+		my (undef, $plan, $error) = $main->psql('postgres', "${settings}EXPLAIN (ANALYZE) $query");
+
+		is($error, '', "EXPLAIN (ANALYZE) of a subplan $name");
+		like($plan, qr/Distributed Subplan.*GpuSort.*Task Count/s, 'which has a GpuSort');
+		is($main->safe_psql('postgres', "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; "
+			. "SET auto_explain.log_analyze = on; $settings$query"),
+			$main->safe_psql('postgres', "SET gpusort.enable = off; $query"), 'and auto_explain shows it, too');
+	}
+}
 
 # --- indexes of shards ------------------------------------------------------------------------------
 

@@ -267,8 +267,12 @@ for my $query ('SELECT g % 7 AS r, count(*) FROM parted GROUP BY 1 HAVING g % 7 
 	is(scalar(() = $plan =~ /Remote SQL: [^\n]* WHERE [^\n]* GROUP BY/g), 2, "conditions reach them: $query")
 		or diag $plan;
 }
+$main->safe_psql('postgres', q{CREATE TABLE ranged (LIKE parted) PARTITION BY RANGE (id)} . join '', map { qq{;
+	CREATE FOREIGN TABLE ranged$_ PARTITION OF ranged FOR VALUES FROM ($_) TO ($_ + 1) SERVER shard$_
+		OPTIONS (table_name 'part'); ANALYZE ranged$_} } 1, 2);
 for my $case ([ 'where an index of a shard may have the first groups soon', 'SELECT k, count(*) FROM parted GROUP BY k '
 		. 'ORDER BY k LIMIT 5' ],
+	[ 'where the first of them may have all rows', 'SELECT * FROM ranged ORDER BY id LIMIT 5' ],
 	[ 'what they would not group themselves', q{SELECT date_trunc('day', now() + g * interval '1 day') IS NULL, count(*) }
 		. 'FROM parted GROUP BY 1' ])
 {
@@ -285,6 +289,18 @@ is($main->safe_psql('postgres', q{
 	PREPARE q (int, int) AS SELECT g % 3, count(*) FROM whole WHERE id > $1 GROUP BY 1 ORDER BY 1 LIMIT $2;
 	SET gpusort.enable = off; EXECUTE q (29990, 5); EXECUTE q (29996, 2); EXECUTE q (29990, 5); EXECUTE q (29996, 2)}),
 	'a prepared statement, planned for its parameters or for all');
+# A table of as many columns as can be, two of each for averages
+my @numbers = (1 .. 900);
+my $wide = 'CREATE TABLE wide (' . join(', ', map { "c$_ int" } @numbers) . ')';
+$main->safe_psql('postgres', "$wide PARTITION BY LIST (c1)");
+$shards[0]->safe_psql('postgres', "$wide; "
+	. 'INSERT INTO wide (c1, c900) SELECT 1, i FROM generate_series(1, 10) i');
+$main->safe_psql('postgres', q{CREATE FOREIGN TABLE wide1 PARTITION OF wide FOR VALUES IN (1) SERVER shard1
+	OPTIONS (table_name 'wide')});
+is($main->safe_psql('postgres', 'SET gpusort.force = on; SELECT a900 FROM (SELECT '
+	. join(', ', map { "avg(c$_) AS a$_" } @numbers) . ' FROM wide OFFSET 0) s'), '5.5000000000000000',
+	'more columns than a query can have are not asked for');
+
 # Who may read the table and not its partitions gets what PostgreSQL reads for him, in cached plans, too.
 $main->safe_psql('postgres', q{
 	CREATE ROLE reader; CREATE ROLE reader_of_all; GRANT SELECT ON parted TO reader, reader_of_all;

@@ -17,6 +17,7 @@ typedef struct GpuSortPathPlace
 {
 	PlannerInfo *root;
 	double first; /* number of rows that are wanted, or -1 for all */
+	double stops; /* so many rows may do, of which only those know who give them while they read; -1: all are read */
 	bool alone;   /* one process reads it once, so it may contain Gathers */
 	bool once;    /* the statement reads it once: it is not in a SubPlan */
 	bool shared;  /* each process of a Gather reads a part of its rows, once */

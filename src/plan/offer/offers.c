@@ -33,6 +33,8 @@
  */
 #include "plan/offer/offers.h"
 
+#include <math.h>
+
 #include "executor/executor.h"
 #include "node.h"
 #include "optimizer/cost.h"
@@ -178,13 +180,49 @@ may_share(const GpuSortPathPlace *place, const Path *path)
 		!(IsA(path, GatherPath) && ((const GatherPath *) path)->single_copy);
 }
 
-/* Where the child of a path is: link 0 or 1, or one of a list (2). */
+/* How many rows of a path's child may do where so many of its own do; -1: it may read all. */
+static double
+stops_below(double stops, const Path *path, const Path *child, int link)
+{
+	if (stops < 0 || path->rows <= 0)
+		return -1;
+	switch (nodeTag(path))
+	{
+		case T_ProjectionPath:
+		case T_ProjectSetPath:
+		case T_SubqueryScanPath:
+		case T_LockRowsPath:
+		case T_IncrementalSortPath:
+		case T_GroupPath:
+		case T_UpperUniquePath:
+		case T_WindowAggPath:
+		case T_MergePath:
+		case T_AppendPath:
+		case T_MergeAppendPath:
+			break;
+		case T_AggPath:
+			if (((const AggPath *) path)->aggstrategy != AGG_SORTED)
+				return -1;
+			break;
+		case T_NestPath:
+		case T_HashPath:
+			if (link != 0)
+				return -1;
+			break;
+		default:
+			return -1;
+	}
+	return ceil(stops * Max(child->rows / path->rows, 1)) + 1;
+}
+
+/* Where a child of a path is: link 0 or 1, or one of a list (2). */
 static GpuSortPathPlace
-place_below(const GpuSortPathPlace *place, const Path *path, int link)
+place_below(const GpuSortPathPlace *place, const Path *path, const Path *child, int link)
 {
 	GpuSortPathPlace below = {
 		.root = place->root,
 		.first = -1,
+		.stops = stops_below(place->stops, path, child, link),
 		.alone = place->alone,
 		.once = place->once,
 		.shared = place->shared,
@@ -230,7 +268,7 @@ place_below(const GpuSortPathPlace *place, const Path *path, int link)
 	switch (nodeTag(path))
 	{
 		case T_LimitPath:
-			below.first = gpusort_limit_path_rows(place->root, (const LimitPath *) path);
+			below.first = below.stops = gpusort_limit_path_rows(place->root, (const LimitPath *) path);
 			break;
 		case T_ProjectionPath:
 			below.first = place->first;
@@ -295,7 +333,7 @@ with_children(const GpuSortPathPlace *place, Path *path)
 
 	if (gpusort_path_is_sort(path) && !((GpuSortPath *) path)->gathered)
 	{
-		const GpuSortPathPlace below = place_below(place, path, 0);
+		const GpuSortPathPlace below = place_below(place, path, gpusort_path_input(path), 0);
 		Path *input = gpusort_path_input(path);
 		Path *taken = take(&below, input);
 
@@ -303,7 +341,7 @@ with_children(const GpuSortPathPlace *place, Path *path)
 	}
 	if (gpusort_path_is_groups(path))
 	{
-		const GpuSortPathPlace below = place_below(place, path, 0);
+		const GpuSortPathPlace below = place_below(place, path, gpusort_partial_path_child(path), 0);
 		Path *rows = gpusort_partial_path_child(path);
 		Path *taken = take(&below, rows);
 
@@ -312,9 +350,13 @@ with_children(const GpuSortPathPlace *place, Path *path)
 	for (int i = 0; i < 2; i++)
 	{
 		Path *child = children.links[i] != NULL ? *children.links[i] : NULL;
-		const GpuSortPathPlace below = place_below(place, path, i);
-		Path *taken = child != NULL ? take(&below, child) : NULL;
+		GpuSortPathPlace below;
+		Path *taken;
 
+		if (child == NULL)
+			continue;
+		below = place_below(place, path, child, i);
+		taken = take(&below, child);
 		if (taken == child)
 			continue;
 		if (copy == NULL)
@@ -326,7 +368,6 @@ with_children(const GpuSortPathPlace *place, Path *path)
 	}
 	if (children.list != NULL)
 	{
-		const GpuSortPathPlace below = place_below(place, path, 2);
 		List *list = NIL;
 		bool safe = path->parallel_safe;
 		bool changed = false;
@@ -335,6 +376,7 @@ with_children(const GpuSortPathPlace *place, Path *path)
 
 		foreach(cell, *children.list)
 		{
+			const GpuSortPathPlace below = place_below(place, path, lfirst(cell), 2);
 			Path *taken = take(&below, lfirst(cell));
 
 			changed |= taken != lfirst(cell);
@@ -407,7 +449,7 @@ with_sorted_sides(const GpuSortPathPlace *place, Path *path)
 
 	for (int i = 0; i < 2; i++)
 	{
-		const GpuSortPathPlace below = place_below(place, path, i);
+		const GpuSortPathPlace below = place_below(place, path, *gpusort_path_children(path).links[i], i);
 		Path *sort = gpusort_sorted_side_path(place->root, (MergePath *) path, i == 0);
 		GpuSortChoice choice;
 		Path *input;
@@ -515,6 +557,18 @@ ask(const RelOptInfo *rel, const Path *native)
 	return of_rel;
 }
 
+/*
+ * Returns true if a path of PostgreSQL's may give the first rows that do before another one has: as far as these go it
+ * takes a part of its cost.
+ */
+static bool
+stops_sooner(const GpuSortPathPlace *place, const Path *path, const Path *taken)
+{
+	return place->stops >= 0 && place->stops < path->rows && gpusort_path_streams(path) &&
+		gpusort_path_time(place->root, path, place->stops, &gpusort_as_estimated) <=
+		gpusort_path_time(place->root, taken, place->first, &gpusort_as_estimated);
+}
+
 /* Returns what is to stand in a place, where PostgreSQL has path. */
 static Path *
 take(const GpuSortPathPlace *place, Path *path)
@@ -544,7 +598,7 @@ take(const GpuSortPathPlace *place, Path *path)
 		of_rel->asked = false;
 	if (of_order != NULL)
 		of_order->asked = false;
-	return taken;
+	return taken != path && !gpusort_force && stops_sooner(place, path, taken) ? path : taken;
 }
 
 /*
@@ -599,10 +653,12 @@ saved_time(const GpuSortPathPlace *place, Path *native, Path *taken)
 	/* The model knows only the cost of such a node, of a LockRows say, which is that of both. */
 	for (int i = 0; i < 2; i++)
 	{
-		const GpuSortPathPlace below = place_below(place, native, i);
+		GpuSortPathPlace below;
 
-		if (theirs.links[i] != NULL && ours.links[i] != NULL)
-			saved += saved_time(&below, *theirs.links[i], *ours.links[i]);
+		if (theirs.links[i] == NULL || ours.links[i] == NULL)
+			continue;
+		below = place_below(place, native, *theirs.links[i], i);
+		saved += saved_time(&below, *theirs.links[i], *ours.links[i]);
 	}
 	return saved;
 }
@@ -627,6 +683,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 		GpuSortPathPlace place = {
 			.root = root,
 			.first = -1,
+			.stops = -1,
 			.alone = root->parent_root == NULL || is_cte(root) || !path->parallel_safe,
 			.once = root->parent_root == NULL || is_cte(root),
 			.last = true,
@@ -638,6 +695,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 				root->tuple_fraction < 1 ? clamp_row_est(root->tuple_fraction * path->rows) : root->tuple_fraction;
 		if (place.first >= 0 && IsA(path, LimitPath))
 			place.first = -1;
+		place.stops = place.first;
 		lfirst(cell) = take(&place, path);
 		if (is_cte(root))
 			lfirst(cell) = in_order_of(root, path, lfirst(cell));

@@ -745,7 +745,7 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 		time.rows += part.rows;
 	}
 	/* Shards are asked for no more of their sorted rows than are wanted. */
-	if (of_shards && keys != NIL && estimate->first >= 0 && estimate->first < time.rows)
+	if (of_shards && path->pathkeys != NIL && estimate->first >= 0 && estimate->first < time.rows)
 	{
 		time.before *= estimate->first / time.rows;
 		time.rows = estimate->first;
@@ -943,10 +943,29 @@ kind_time(const Estimate *estimate, const Path *path)
 	return other_time(estimate, path);
 }
 
+/* What the first rows take of a path that gives rows while it reads: their part of what all take. */
+static GpuSortParts
+first_of_stream_time(const Estimate *estimate, const Path *path)
+{
+	Estimate of_all = *estimate;
+	GpuSortParts all;
+	double time;
+
+	of_all.first = -1;
+	all = kind_time(&of_all, path);
+	time = gpusort_parts_total(&all);
+	return (GpuSortParts){
+		.rows = path->rows,
+		.before = Min(gpusort_cost_time(path->startup_cost) + time * estimate->first / path->rows, time),
+		.processes = 1,
+	};
+}
+
 static GpuSortParts
 path_time(const Estimate *estimate, const Path *path)
 {
-	GpuSortParts time = kind_time(estimate, path);
+	const bool stops = estimate->first >= 0 && estimate->first < path->rows && gpusort_path_streams(path);
+	GpuSortParts time = stops ? first_of_stream_time(estimate, path) : kind_time(estimate, path);
 
 	if (time.range_key != NULL)
 		time.top = path;

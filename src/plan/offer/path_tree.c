@@ -7,6 +7,7 @@
  */
 #include "plan/offer/path_tree.h"
 
+#include "optimizer/paths.h"
 #include "plan/offer/paths.h"
 
 #define ONE_CHILD(type)                                                                               \
@@ -31,6 +32,70 @@ gpusort_path_reads_again(const Path *path)
 	if (IsA(path, ProjectionPath))
 		return gpusort_path_reads_again(((const ProjectionPath *) path)->subpath);
 	return IS_UPPER_REL(path->parent) && IsA(path, NestPath);
+}
+
+static bool
+all_stream(const List *paths, const List *pathkeys)
+{
+	ListCell *cell;
+
+	foreach(cell, paths)
+	{
+		const Path *path = lfirst(cell);
+
+		if (!pathkeys_contained_in((List *) pathkeys, path->pathkeys) || !gpusort_path_streams(path))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Returns true if a path of PostgreSQL's gives rows while it reads, down to its scans, so that who wants the first rows
+ * alone has them for a part of its cost: an index's order, say.  It is not known of foreign scans that are sorted
+ * elsewhere.
+ */
+bool
+gpusort_path_streams(const Path *path)
+{
+	switch (nodeTag(path))
+	{
+		case T_Path:
+		case T_IndexPath:
+		case T_BitmapHeapPath:
+		case T_TidPath:
+		case T_TidRangePath:
+			return !IS_UPPER_REL(path->parent);
+		case T_ForeignPath:
+			return path->pathkeys == NIL;
+		case T_ProjectionPath:
+		case T_ProjectSetPath:
+		case T_SubqueryScanPath:
+		case T_LockRowsPath:
+		case T_IncrementalSortPath:
+		case T_GroupPath:
+		case T_UpperUniquePath:
+		case T_WindowAggPath:
+		case T_GatherPath:
+		case T_GatherMergePath:
+			return gpusort_path_streams(gpusort_path_only_child(path));
+		case T_AggPath:
+			return ((const AggPath *) path)->aggstrategy == AGG_SORTED &&
+				gpusort_path_streams(((const AggPath *) path)->subpath);
+		case T_AppendPath:
+			return all_stream(((const AppendPath *) path)->subpaths, NIL);
+		case T_MergeAppendPath:
+			return all_stream(((const MergeAppendPath *) path)->subpaths, path->pathkeys);
+		case T_NestPath:
+			return gpusort_path_streams(((const JoinPath *) path)->outerjoinpath);
+		case T_HashPath:
+			return !path->parallel_aware && gpusort_path_streams(((const JoinPath *) path)->outerjoinpath);
+		case T_MergePath:
+			return ((const MergePath *) path)->outersortkeys == NIL && ((const MergePath *) path)->innersortkeys == NIL &&
+				gpusort_path_streams(((const JoinPath *) path)->outerjoinpath) &&
+				gpusort_path_streams(((const JoinPath *) path)->innerjoinpath);
+		default:
+			return false;
+	}
 }
 
 /* Returns where a path has what is below it: size is 0 if nobody needs to go through it. */
