@@ -54,13 +54,41 @@ static bool hooked = false;
 static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;
 
+/* The table that is first in the range table of the statement that is planned. */
+static Oid first_asked_for = InvalidOid;
+
+/* Returns the table that is first in a query's range table, or InvalidOid. */
+static Oid
+first_table(const Query *parse)
+{
+	const RangeTblEntry *rte = parse->rtable != NIL ? linitial_node(RangeTblEntry, parse->rtable) : NULL;
+
+	return rte != NULL && rte->rtekind == RTE_RELATION ? rte->relid : InvalidOid;
+}
+
+/*
+ * Returns true if what is planned is not what the planner was asked for, but what an extension has PostgreSQL plan for
+ * it, from another table.  Citus does so where the only shard of a short query is in this server, and keeps the plan in
+ * its own: nothing of ours could be finished in there.
+ */
+static bool
+is_planned_aside(const PlannerInfo *root)
+{
+	Oid first;
+
+	while (root->parent_root != NULL)
+		root = root->parent_root;
+	first = first_table(root->parse);
+	return OidIsValid(first) && first != first_asked_for;
+}
+
 static void
 create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 				   RelOptInfo *output_rel, void *extra)
 {
 	if (previous_create_upper_paths)
 		previous_create_upper_paths(root, stage, input_rel, output_rel, extra);
-	if (!gpusort_offers_are_wanted())
+	if (!gpusort_offers_are_wanted() || is_planned_aside(root))
 		return;
 	switch (stage)
 	{
@@ -96,8 +124,10 @@ plan_with_offers(bool wanted, const GpuSortStatement *statement, PLANNER_PARAMET
 {
 	const GpuSortStatement statement_before = gpusort_statement_begin(statement);
 	GpuSortOffers *before = gpusort_offers_begin(wanted);
+	const Oid first_before = first_asked_for;
 	PlannedStmt *volatile stmt = NULL;
 
+	first_asked_for = first_table(parse);
 	PG_TRY();
 	{
 		if (previous_planner != NULL)
@@ -109,6 +139,7 @@ plan_with_offers(bool wanted, const GpuSortStatement *statement, PLANNER_PARAMET
 	{
 		gpusort_offers_end(before);
 		gpusort_statement_end(&statement_before);
+		first_asked_for = first_before;
 	}
 	PG_END_TRY();
 	return stmt;
