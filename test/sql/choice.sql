@@ -54,7 +54,9 @@ SELECT is(gs.chosen(query) ~ 'gpusort', false, query) FROM (SELECT set_config('m
 	  (VALUES ('SELECT * FROM gs.by_range ORDER BY id LIMIT 5'), ('SELECT * FROM gs.by_range ORDER BY id DESC LIMIT 500'), ('SELECT * FROM gs.by_hash ORDER BY id LIMIT 5'),
 	   ('SELECT id, count(*) FROM gs.by_hash GROUP BY id ORDER BY id LIMIT 5'), ('SELECT a, b, count(*) FROM gs.indexed GROUP BY a, b ORDER BY a, b LIMIT 5'), ('SELECT DISTINCT ON (a) * FROM gs.indexed ORDER BY a, b LIMIT 5'),
 	   ('SELECT * FROM gs.indexed x JOIN gs.indexed y USING (id) ORDER BY x.a LIMIT 5'), ('SELECT * FROM gs.indexed ORDER BY a LIMIT 1 FOR UPDATE SKIP LOCKED'),
-	   ('SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY a ORDER BY b) FROM gs.indexed) s LIMIT 5')) v (query);
+	   ('SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY a ORDER BY b) FROM gs.indexed) s LIMIT 5'), ('SELECT * FROM gs.indexed ORDER BY a, b FETCH FIRST 5 ROWS WITH TIES'),
+	   ('SELECT * FROM (SELECT a, b FROM gs.indexed ORDER BY a, b OFFSET 5) s LIMIT 5'), ('SELECT * FROM (SELECT DISTINCT a, b FROM gs.indexed ORDER BY a, b LIMIT 200000) s LIMIT 5')) v (query);
+SELECT matches(gs.plan('SELECT i.id, u.b, row_number() OVER () FROM gs.indexed i LEFT JOIN (SELECT u AS b, f, count(DISTINCT n) FROM gs.choice WHERE id <= 100000 GROUP BY 1, 2) u ON u.b = i.id LIMIT 10'), 'Hash.*GpuSort', 'and the side that a hash join reads whole');
 SELECT matches(gs.chosen(query), 'gpusort', query) FROM (VALUES ('SELECT * FROM gs.by_hash ORDER BY b LIMIT 5'), ('SELECT DISTINCT ON (a) * FROM gs.indexed ORDER BY a, b')) v (query);
 DROP TABLE gs.indexed, gs.by_range, gs.by_hash;
 -- each row is compared where it lies, and PostgreSQL's heap is slower from a few thousand rows on

@@ -36,6 +36,7 @@
 #include <math.h>
 
 #include "executor/executor.h"
+#include "facts/limits.h"
 #include "node.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -215,6 +216,28 @@ stops_below(double stops, const Path *path, const Path *child, int link)
 	return ceil(stops * Max(child->rows / path->rows, 1)) + 1;
 }
 
+/* How many rows of what is below a Limit may do, its OFFSET included; -1: it may read all. */
+static double
+stops_below_limit(const GpuSortPathPlace *place, const LimitPath *path)
+{
+	const double rows = path->subpath->rows;
+	double stops = -1;
+	bool known;
+
+	if (path->limitCount != NULL)
+		stops = gpusort_limit_rows(estimate_expression_value(place->root, path->limitCount),
+								   estimate_expression_value(place->root, path->limitOffset), rows, &known);
+	if (place->stops >= 0)
+	{
+		double skipped = path->limitOffset != NULL
+			? gpusort_limit_rows(estimate_expression_value(place->root, path->limitOffset), NULL, rows, &known)
+			: 0;
+
+		stops = stops < 0 ? place->stops + skipped : Min(stops, place->stops + skipped);
+	}
+	return stops;
+}
+
 /* Where a child of a path is: link 0 or 1, or one of a list (2). */
 static GpuSortPathPlace
 place_below(const GpuSortPathPlace *place, const Path *path, const Path *child, int link)
@@ -268,7 +291,8 @@ place_below(const GpuSortPathPlace *place, const Path *path, const Path *child, 
 	switch (nodeTag(path))
 	{
 		case T_LimitPath:
-			below.first = below.stops = gpusort_limit_path_rows(place->root, (const LimitPath *) path);
+			below.first = gpusort_limit_path_rows(place->root, (const LimitPath *) path);
+			below.stops = stops_below_limit(place, (const LimitPath *) path);
 			break;
 		case T_ProjectionPath:
 			below.first = place->first;
@@ -492,11 +516,13 @@ reads_few_blocks(const Path *path)
 	return gpusort_path_is_sort(path) && OidIsValid(((const GpuSortPath *) path)->block_index.index);
 }
 
-/* Lets all candidates for a place compete; PostgreSQL's paths have what was chosen below them. */
+/*
+ * Lets all candidates for a place compete; PostgreSQL's paths, kept among them, have what was chosen below them.
+ */
 static Path *
-choose(const GpuSortPathPlace *place, Path *path, const RelOffers *of_rel, const RelOffers *of_order)
+choose(const GpuSortPathPlace *place, Path *path, Path *kept, const RelOffers *of_rel, const RelOffers *of_order)
 {
-	Path *taken = with_children(place, path);
+	Path *taken = kept;
 	const bool joins = IsA(taken, HashPath) || IsA(taken, MergePath);
 	const bool sorts = IsA(taken, SortPath) || IsA(taken, GatherMergePath);
 	Path *groups = gpusort_sets_of_groups_path(place->root, taken);
@@ -558,15 +584,27 @@ ask(const RelOptInfo *rel, const Path *native)
 }
 
 /*
+ * Returns which of PostgreSQL's paths may give rows while it reads: with what was chosen below it, as the side of a
+ * hash join that is read whole, if it still does.
+ */
+static Path *
+kept_streaming(Path *kept, Path *path)
+{
+	return gpusort_path_streams(kept) ? kept : path;
+}
+
+/*
  * Returns true if a path of PostgreSQL's may give the first rows that do before another one has: as far as these go it
  * takes a part of its cost.
  */
 static bool
 stops_sooner(const GpuSortPathPlace *place, const Path *path, const Path *taken)
 {
+	const double first = gpusort_path_streams(taken) ? place->stops : place->first;
+
 	return place->stops >= 0 && place->stops < path->rows && gpusort_path_streams(path) &&
 		gpusort_path_time(place->root, path, place->stops, &gpusort_as_estimated) <=
-		gpusort_path_time(place->root, taken, place->first, &gpusort_as_estimated);
+		gpusort_path_time(place->root, taken, first, &gpusort_as_estimated);
 }
 
 /* Returns what is to stand in a place, where PostgreSQL has path. */
@@ -576,6 +614,7 @@ take(const GpuSortPathPlace *place, Path *path)
 	List *ordered = place->root->upper_rels[UPPERREL_ORDERED];
 	RelOffers *of_rel = NULL;
 	RelOffers *of_order = NULL;
+	Path *kept;
 	Path *taken;
 
 	if (path->param_info != NULL || (JOINS_ARE_ADVISED && gpusort_path_is_join(path)))
@@ -593,12 +632,14 @@ take(const GpuSortPathPlace *place, Path *path)
 	of_rel = ask(path->parent, NULL);
 	if (of_rel == NULL)
 		of_rel = ask(path->parent, path);
-	taken = choose(place, path, of_rel, of_order);
+	kept = with_children(place, path);
+	taken = choose(place, path, kept, of_rel, of_order);
 	if (of_rel != NULL)
 		of_rel->asked = false;
 	if (of_order != NULL)
 		of_order->asked = false;
-	return taken != path && !gpusort_force && stops_sooner(place, path, taken) ? path : taken;
+	kept = kept_streaming(kept, path);
+	return taken != kept && !gpusort_force && stops_sooner(place, kept, taken) ? kept : taken;
 }
 
 /*
@@ -693,9 +734,9 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 		if (root->tuple_fraction > 0)
 			place.first =
 				root->tuple_fraction < 1 ? clamp_row_est(root->tuple_fraction * path->rows) : root->tuple_fraction;
+		place.stops = place.first;
 		if (place.first >= 0 && IsA(path, LimitPath))
 			place.first = -1;
-		place.stops = place.first;
 		lfirst(cell) = take(&place, path);
 		if (is_cte(root))
 			lfirst(cell) = in_order_of(root, path, lfirst(cell));

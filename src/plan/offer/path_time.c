@@ -943,6 +943,36 @@ kind_time(const Estimate *estimate, const Path *path)
 	return other_time(estimate, path);
 }
 
+/* What a path that gives rows while it reads takes before the first: the hashed sides of joins, for the most part. */
+static double
+startup_time(const Estimate *estimate, const Path *path)
+{
+	const JoinPath *join = (const JoinPath *) path;
+	Estimate inside = *estimate;
+	GpuSortParts inner;
+
+	switch (nodeTag(path))
+	{
+		case T_HashPath:
+			inner = input_time(estimate, join->innerjoinpath);
+			return startup_time(estimate, join->outerjoinpath) + gpusort_parts_total(&inner);
+		case T_NestPath:
+			return startup_time(estimate, join->outerjoinpath);
+		case T_MergePath:
+			return startup_time(estimate, join->outerjoinpath) + startup_time(estimate, join->innerjoinpath);
+		case T_SubqueryScanPath:
+			inside.root = path->parent->subroot;
+			return startup_time(&inside, ((const SubqueryScanPath *) path)->subpath);
+		case T_ProjectionPath:
+		case T_ProjectSetPath:
+		case T_LockRowsPath:
+		case T_WindowAggPath:
+			return startup_time(estimate, gpusort_path_only_child(path));
+		default:
+			return gpusort_cost_time(path->startup_cost);
+	}
+}
+
 /* What the first rows take of a path that gives rows while it reads: their part of what all take. */
 static GpuSortParts
 first_of_stream_time(const Estimate *estimate, const Path *path)
@@ -950,13 +980,15 @@ first_of_stream_time(const Estimate *estimate, const Path *path)
 	Estimate of_all = *estimate;
 	GpuSortParts all;
 	double time;
+	double startup;
 
 	of_all.first = -1;
 	all = kind_time(&of_all, path);
 	time = gpusort_parts_total(&all);
+	startup = Min(startup_time(&of_all, path), time);
 	return (GpuSortParts){
 		.rows = path->rows,
-		.before = Min(gpusort_cost_time(path->startup_cost) + time * estimate->first / path->rows, time),
+		.before = startup + (time - startup) * estimate->first / path->rows,
 		.processes = 1,
 	};
 }
