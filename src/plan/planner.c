@@ -67,9 +67,9 @@ first_table(const Query *parse)
 }
 
 /*
- * Returns true if what is planned is not what the planner was asked for, but what an extension has PostgreSQL plan for
- * it, from another table.  Citus does so where the only shard of a short query is in this server, and keeps the plan in
- * its own: nothing of ours could be finished in there.
+ * Returns true if what is planned is not what the planner was asked for, but a part of it that an extension plans by
+ * itself, from another table.  Citus does so where the only shard of a short query is in this server, and keeps the
+ * plan in its own: nothing of ours could be finished in there.
  */
 static bool
 is_planned_aside(const PlannerInfo *root)

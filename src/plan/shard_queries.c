@@ -3,10 +3,10 @@
  * shard_queries.c
  *	  Asks each shard for its groups or first rows where a statement asks for all rows of all shards.
  *
- * A shard is a foreign table that is a partition of another one.  A foreign data wrapper has the shard sort, group and
- * stop at a LIMIT if that is a query's whole FROM; of a partition among others PostgreSQL asks for all rows that WHERE
- * leaves, unless each group is in one of them.  Partial aggregates cannot be asked for: postgres_fdw deparses whole
- * ones alone, and nobody else knows its paths.  So of
+ * A shard is a foreign table that is a partition of another one.  If it is a query's whole FROM, a foreign data wrapper
+ * may ask the shard to sort, to group and to stop at a LIMIT; of a partition among others PostgreSQL asks for all rows
+ * that WHERE leaves, unless each group is in one of them.  Partial aggregates cannot be asked for: postgres_fdw
+ * deparses whole ones alone, and nobody else knows its paths.  So of
  *
  *	  SELECT a, count(*), avg(b) FROM t WHERE c GROUP BY a HAVING d
  *	  SELECT a, count(DISTINCT b) FROM t WHERE c GROUP BY a
@@ -22,14 +22,15 @@
  *
  * where shards are, of the partitions t1 and t2 that PostgreSQL's plan reads,
  *
- *	  (SELECT a, count(*) AS n, sum(b) AS s, count(b) AS m FROM t1 WHERE c GROUP BY a) UNION ALL (SELECT ... FROM t2 ...)
- *	  (SELECT a, b FROM t1 WHERE c GROUP BY a, b) UNION ALL ...
+ *	  ((SELECT a, count(*) AS n, sum(b) AS s, count(b) AS m FROM t1 WHERE c GROUP BY a) UNION ALL
+ *	   (SELECT ... FROM t2 ...) OFFSET 0)
+ *	  ((SELECT a, b FROM t1 WHERE c GROUP BY a, b) UNION ALL ... OFFSET 0)
  *	  ((SELECT a, b, s FROM t1 WHERE c ORDER BY s LIMIT n) UNION ALL ... OFFSET 0)
  *
  * OFFSET 0 keeps PostgreSQL from merging what shards have sorted, for which it would wait for one after the other: all
- * of them are asked at once, where the wrapper can do that.  Groups that conditions around the query may leave out have
- * none, so that these reach the shards.  planner.c plans both forms, and keeps this one if far
- * fewer rows come.  A partition that is a table of this server's own is asked likewise.
+ * of them are asked at once, where the wrapper can do that.  There is none where conditions around the query may leave
+ * out groups, so that these reach the shards.  planner.c plans both forms, and keeps this one if far fewer rows come.
+ * A partition that is a table of this server's own is asked likewise.
  *
  * The answer is the same, bit by bit: only aggregates that can be put together so are taken, and those of DISTINCT that
  * count.  Nothing in the statement is volatile, as planner.c knows.
@@ -595,7 +596,7 @@ most_groups(const ShardQuery *shards)
 	return most;
 }
 
-/* Has each shard group its rows as the query groups all, or makes them distinct; columns are the query's. */
+/* Each shard groups its rows as the query groups all, or makes them distinct; columns are the query's. */
 static void
 take_groups(ShardQuery *shards, const List *clauses, List *columns)
 {
@@ -609,7 +610,7 @@ take_groups(ShardQuery *shards, const List *clauses, List *columns)
 	}
 }
 
-/* Has each shard give as many of its first rows as the query wants of all; columns are the query's. */
+/* Each shard gives as many of its first rows as the query wants of all; columns are the query's. */
 static void
 take_first_rows(ShardQuery *shards, const Query *query, List *columns, ParamListInfo params)
 {
