@@ -52,6 +52,16 @@ typedef enum PlanScalar
 	SCALAR_Count,
 } PlanScalar;
 
+/* Returns true if a node of a finished plan is one of gpusort's. */
+bool
+gpusort_node_is_ours(const Plan *plan)
+{
+	const CustomScanMethods *methods = IsA(plan, CustomScan) ? ((const CustomScan *) plan)->methods : NULL;
+
+	return methods == &gpusort_scan_methods || methods == &gpusort_ingest_scan_methods ||
+		methods == &gpusort_exchange_scan_methods || methods == &gpusort_output_scan_methods;
+}
+
 /* Returns the type of the values of a Sort's key number i, from 0. */
 Oid
 gpusort_sort_value_type(const Sort *sort, int i)

@@ -112,6 +112,7 @@ typedef struct GpuSortPlanInfo
 	uint32 estimated_width; /* bytes of a row's data */
 } GpuSortPlanInfo;
 
+extern bool gpusort_node_is_ours(const Plan *plan);
 extern Oid gpusort_sort_value_type(const Sort *sort, int i);
 extern List *gpusort_plan_pack(const Sort *sort);
 extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);

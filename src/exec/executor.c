@@ -343,21 +343,11 @@ visit(PlanState *ps, void *arg)
 	return planstate_tree_walker(ps, visit, arg);
 }
 
-/* Returns true if the node is one of gpusort's. */
-static bool
-is_ours(const Plan *plan)
-{
-	const CustomScanMethods *methods = IsA(plan, CustomScan) ? ((const CustomScan *) plan)->methods : NULL;
-
-	return methods == &gpusort_scan_methods || methods == &gpusort_ingest_scan_methods ||
-		methods == &gpusort_exchange_scan_methods || methods == &gpusort_output_scan_methods;
-}
-
 /* Gives the states of our nodes this tag. */
 static bool
 set_tag(PlanState *ps, void *tag)
 {
-	if (is_ours(ps->plan))
+	if (gpusort_node_is_ours(ps->plan))
 		ps->type = *(const NodeTag *) tag;
 	return planstate_tree_walker(ps, set_tag, tag);
 }

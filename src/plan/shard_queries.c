@@ -45,6 +45,7 @@
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_class_d.h"
 #include "catalog/pg_type_d.h"
+#include "facts/aggregates.h"
 #include "facts/expression_values.h"
 #include "facts/limits.h"
 #include "facts/table_column.h"
@@ -97,7 +98,7 @@ typedef struct ShardQuery
 
 /* --- what each shard computes --------------------------------------------------------------------------- */
 
-/* Returns a Var of a column of the shards', which are all that is in FROM. */
+/* Returns a Var of a column of the shards', which are all, or the first, that is in FROM. */
 static Expr *
 shards_var(const TargetEntry *column)
 {
@@ -181,15 +182,20 @@ call(Oid function, Oid type, List *arguments)
 	return (Expr *) makeFuncExpr(function, type, arguments, InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
+static Const *
+int8_of(int64 value)
+{
+	return makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(value), false, FLOAT8PASSBYVAL);
+}
+
 /* The sum of numbers of rows; without groups there may be none, of which a count is 0. */
 static Expr *
 whole_count(const TargetEntry *column)
 {
 	CoalesceExpr *count = makeNode(CoalesceExpr);
-	Const *none = makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL);
 
 	count->coalescetype = INT8OID;
-	count->args = list_make2(call(F_INT8_NUMERIC, INT8OID, list_make1(sum_of(column))), none);
+	count->args = list_make2(call(F_INT8_NUMERIC, INT8OID, list_make1(sum_of(column))), int8_of(0));
 	count->location = -1;
 	return (Expr *) count;
 }
@@ -269,26 +275,13 @@ whole_aggregate(ShardQuery *shards, const Aggref *aggregate)
 		case F_SUM_INT8:
 		case F_SUM_NUMERIC:
 			return sum_of(column);
-		case F_MIN_INT2:
-		case F_MIN_INT4:
-		case F_MIN_INT8:
-		case F_MIN_DATE:
-		case F_MIN_TIMESTAMP:
-		case F_MIN_TIMESTAMPTZ:
-		case F_MAX_INT2:
-		case F_MAX_INT4:
-		case F_MAX_INT8:
-		case F_MAX_DATE:
-		case F_MAX_TIMESTAMP:
-		case F_MAX_TIMESTAMPTZ:
-		case F_BOOL_AND:
-		case F_BOOL_OR:
-		case F_EVERY:
-			return (Expr *) make_aggregate(aggregate->aggfnoid, aggregate->aggtype, shards_var(column));
 		default:
-			shards->impossible = true;
-			return (Expr *) aggregate;
+			break;
 	}
+	/* The least and the greatest, and of booleans: of what they give of parts they give that of all. */
+	if (!gpusort_aggregate_is_of_any_order(aggregate->aggfnoid))
+		shards->impossible = true;
+	return (Expr *) make_aggregate(aggregate->aggfnoid, aggregate->aggtype, shards_var(column));
 }
 
 /* The mutator: an expression of a query, of what shards give.  Columns of theirs come as they are where rows do. */
@@ -412,14 +405,6 @@ query_of_shard(const Query *query, const ShardQuery *shards, const RangeTblEntry
 	return result;
 }
 
-/* Returns the column of a query that another one in its FROM has, this one. */
-static TargetEntry *
-passed_on(Index rtindex, const TargetEntry *column)
-{
-	return makeTargetEntry((Expr *) makeVarFromTargetEntry(rtindex, (TargetEntry *) column), column->resno,
-						   pstrdup(column->resname), false);
-}
-
 /* Returns a query of the rows of all shards, one after the other, which stays one of its own if nothing filters it. */
 static Query *
 all_shards(const Query *query, const ShardQuery *shards, List *tables)
@@ -456,13 +441,17 @@ all_shards(const Query *query, const ShardQuery *shards, List *tables)
 		tree = (Node *) both;
 	}
 	foreach(cell, shards->columns)
-		all->targetList = lappend(all->targetList, passed_on(1, lfirst(cell)));
+	{
+		const TargetEntry *column = lfirst_node(TargetEntry, cell);
+
+		all->targetList =
+			lappend(all->targetList, makeTargetEntry(shards_var(column), column->resno, pstrdup(column->resname), false));
+	}
 	if (IsA(tree, SetOperationStmt))
 		all->setOperations = tree;
 	all->jointree = makeFromExpr(all->setOperations != NULL ? NIL : list_make1(tree), NULL);
 	if (!shards->filtered)
-		all->limitOffset =
-			(Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL);
+		all->limitOffset = (Node *) int8_of(0);
 	return all;
 }
 
@@ -631,8 +620,7 @@ take_first_rows(ShardQuery *shards, const Query *query, List *columns, ParamList
 
 		add_clause(shards, &shards->order, (Expr *) get_sortgroupclause_expr(clause, columns), clause);
 	}
-	shards->limit = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(skipped + wanted), false,
-									   FLOAT8PASSBYVAL);
+	shards->limit = (Node *) int8_of(skipped + wanted);
 }
 
 /*
@@ -732,8 +720,7 @@ change_query(ShardStatement *statement, Query *query, Around around)
 	shards.table = rte->relid;
 	columns = (List *) WITHOUT_GROUP_RTE(query, (Node *) query->targetList);
 	having = WITHOUT_GROUP_RTE(query, query->havingQual);
-	tables = shards_of(statement->tables, shards.table);
-	if (tables == NIL || !may_ask_for(query, rte) || names_others((Node *) columns, NULL) ||
+	if (!may_ask_for(query, rte) || names_others((Node *) columns, NULL) ||
 		names_others(having, NULL) || names_others(query->jointree->quals, NULL))
 		return;
 	if (around.limited && statement->first_only)
@@ -754,6 +741,9 @@ change_query(ShardStatement *statement, Query *query, Around around)
 	columns = (List *) of_shards((Node *) columns, &shards);
 	having = of_shards(having, &shards);
 	if (shards.impossible || list_length(shards.columns) > MaxTupleAttributeNumber)
+		return;
+	tables = shards_of(statement->tables, shards.table);
+	if (tables == NIL)
 		return;
 	order_columns(&shards, columns, having);
 	if (is_distinct(query))
@@ -795,9 +785,10 @@ change_queries(ShardStatement *statement, Query *query, Around around)
 		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
 		Around below = around;
 
+		if (rte->rtekind != RTE_SUBQUERY)
+			continue;
 		below.filtered |= may_filter(query, foreach_current_index(cell) + 1);
-		if (rte->rtekind == RTE_SUBQUERY)
-			change_queries(statement, rte->subquery, below);
+		change_queries(statement, rte->subquery, below);
 	}
 	foreach(cell, query->cteList)
 	{

@@ -197,14 +197,6 @@ find_vars_in(const GpuSortPlanExpression *expression, void *arg)
 	(void) find_vars(expression->node, look);
 }
 
-/* Returns true if the node is one of gpusort's. */
-static bool
-is_ours(const Plan *plan)
-{
-	return gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods) ||
-		gpusort_plan_is(plan, &gpusort_exchange_scan_methods) || gpusort_plan_is(plan, &gpusort_output_scan_methods);
-}
-
 /* Raises an error where an expression of a node names a column that is not there, or is of another type. */
 void
 gpusort_check_vars(PlannedStmt *stmt, Plan *plan)
@@ -212,7 +204,7 @@ gpusort_check_vars(PlannedStmt *stmt, Plan *plan)
 	Look look = {.stmt = stmt, .plan = plan};
 
 	gpusort_plan_each_expression(plan, find_vars_in, &look);
-	if (is_ours(plan))
+	if (gpusort_node_is_ours(plan))
 	{
 		look.columns = GPUSORT_OF_OUTER;
 		(void) find_vars((Node *) ((CustomScan *) plan)->custom_scan_tlist, &look);
@@ -294,7 +286,7 @@ gpusort_check_passed_rows(Plan *plan)
 			check_children(plan, ((MergeAppend *) plan)->mergeplans);
 			break;
 		case T_CustomScan:
-			if (is_ours(plan))
+			if (gpusort_node_is_ours(plan))
 				check_child(plan, outerPlan(plan));
 			break;
 		case T_Hash:

@@ -27,13 +27,6 @@
 #include "plan/finish/sort_nodes.h"
 #include "plan/offer/paths.h"
 
-static bool
-is_ours(const Plan *plan)
-{
-	return gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods) ||
-		gpusort_plan_is(plan, &gpusort_exchange_scan_methods) || gpusort_plan_is(plan, &gpusort_output_scan_methods);
-}
-
 /* Returns the LIMIT that asks a plan's children for their first rows alone; NULL if none does. */
 static const Limit *
 limit_below(const GpuSortPlanPlace *place, const Plan *plan)
@@ -67,7 +60,7 @@ place_below(const GpuSortPlanPlace *place, const Plan *plan)
 	below.above = plan;
 	below.limit = limit_below(place, plan);
 	below.looks_at = gpusort_plan_looks_at(plan, &place->looks_at);
-	below.foreign = IsA(plan, CustomScan) && !is_ours(plan);
+	below.foreign = IsA(plan, CustomScan) && !gpusort_node_is_ours(plan);
 	if (IsA(plan, CustomScan))
 		below.in_ranges = gpusort_plan_is(plan, &gpusort_output_scan_methods);
 	if (IsA(plan, Gather))

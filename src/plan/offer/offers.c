@@ -185,34 +185,8 @@ may_share(const GpuSortPathPlace *place, const Path *path)
 static double
 stops_below(double stops, const Path *path, const Path *child, int link)
 {
-	if (stops < 0 || path->rows <= 0)
+	if (stops < 0 || path->rows <= 0 || !gpusort_path_passes_rows(path, child, link))
 		return -1;
-	switch (nodeTag(path))
-	{
-		case T_ProjectionPath:
-		case T_ProjectSetPath:
-		case T_SubqueryScanPath:
-		case T_LockRowsPath:
-		case T_IncrementalSortPath:
-		case T_GroupPath:
-		case T_UpperUniquePath:
-		case T_WindowAggPath:
-		case T_MergePath:
-		case T_AppendPath:
-		case T_MergeAppendPath:
-			break;
-		case T_AggPath:
-			if (((const AggPath *) path)->aggstrategy != AGG_SORTED)
-				return -1;
-			break;
-		case T_NestPath:
-		case T_HashPath:
-			if (link != 0)
-				return -1;
-			break;
-		default:
-			return -1;
-	}
 	return ceil(stops * Max(child->rows / path->rows, 1)) + 1;
 }
 

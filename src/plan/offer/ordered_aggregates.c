@@ -45,6 +45,7 @@
 #include "optimizer/tlist.h"
 #include "plan/model/native_time.h"
 #include "plan/offer/paths.h"
+#include "plan/offer/rollup.h"
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
 
@@ -362,28 +363,10 @@ sorted_input(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, const Or
 }
 
 /*
- * Returns true if columns are read outside of aggregates though there is no GROUP BY, so that any row's will do.  SQL
- * has no such queries, but Citus's over what its workers give have: the constants of a SELECT without an aggregate, but
- * with HAVING, are columns there.
- */
-static bool
-reads_any_row(const PathTarget *target, List *having)
-{
-	const int flags = PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS;
-	List *read = list_concat(pull_var_clause((Node *) target->exprs, flags), pull_var_clause((Node *) having, flags));
-	ListCell *cell;
-
-	foreach(cell, read)
-	{
-		if (!IsA(lfirst(cell), Aggref))
-			return true;
-	}
-	return false;
-}
-
-/*
  * Returns a path of the query's groups, or of its one row, with a GpuSort by what the aggregates of target want, or
- * NULL; rel is that of the groups, input_rel that of the rows.
+ * NULL; rel is that of the groups, input_rel that of the rows.  Without GROUP BY columns may be read outside of
+ * aggregates, of any row, though SQL has no such queries: in Citus's over what its workers give, of a SELECT with
+ * HAVING alone.
  */
 Path *
 gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
@@ -397,7 +380,7 @@ gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *
 	Path *path;
 
 	if (found.served == GPUSORT_SERVED_NONE || IS_OTHER_REL(input_rel) || input_rel->cheapest_total_path == NULL ||
-		(clauses == NIL && reads_any_row(target, having)))
+		(clauses == NIL && !gpusort_reads_aggregates_alone(target, having)))
 		return NULL;
 	path = sorted_input(root, rel, input_rel, &found, parallel);
 	if (path == NULL)

@@ -48,22 +48,6 @@ target_of(PlannerInfo *root, List *aggregates)
 	return set_pathtarget_cost_width(root, target);
 }
 
-/* Returns true if a target needs nothing but aggregates. */
-static bool
-is_of_aggregates(const PathTarget *target)
-{
-	List *read = pull_var_clause((Node *) target->exprs,
-								 PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
-	ListCell *cell;
-
-	foreach(cell, read)
-	{
-		if (!IsA(lfirst(cell), Aggref))
-			return false;
-	}
-	return true;
-}
-
 /* The path, which has one row, where it is read beside another. */
 static Path *
 material_of(Path *path)
@@ -145,7 +129,8 @@ gpusort_orders_apart_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_
 
 	if (root->numOrderedAggs == 0 || list_length(root->agginfos) < 2 || root->parse->groupClause != NIL ||
 		root->parse->groupingSets != NIL || grouping->havingQual != NULL || IS_OTHER_REL(input_rel) ||
-		input_rel->cheapest_total_path == NULL || !is_of_aggregates(rel->reltarget) || !gpusort_may_read_twice(root))
+		input_rel->cheapest_total_path == NULL || !gpusort_reads_aggregates_alone(rel->reltarget, NIL) ||
+		!gpusort_may_read_twice(root))
 		return NULL;
 	all = gpusort_aggregates_of(root, rel->reltarget, NIL);
 	plain = aggregates_that(all, false);

@@ -34,70 +34,6 @@ gpusort_path_reads_again(const Path *path)
 	return IS_UPPER_REL(path->parent) && IsA(path, NestPath);
 }
 
-static bool
-all_stream(const List *paths, const List *pathkeys)
-{
-	ListCell *cell;
-
-	foreach(cell, paths)
-	{
-		const Path *path = lfirst(cell);
-
-		if (!pathkeys_contained_in((List *) pathkeys, path->pathkeys) || !gpusort_path_streams(path))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Returns true if a path of PostgreSQL's gives rows while it reads, down to its scans, so that who wants the first rows
- * alone has them for a part of its cost: an index's order, say.  It is not known of foreign scans that are sorted
- * elsewhere.
- */
-bool
-gpusort_path_streams(const Path *path)
-{
-	switch (nodeTag(path))
-	{
-		case T_Path:
-		case T_IndexPath:
-		case T_BitmapHeapPath:
-		case T_TidPath:
-		case T_TidRangePath:
-			return !IS_UPPER_REL(path->parent);
-		case T_ForeignPath:
-			return path->pathkeys == NIL;
-		case T_ProjectionPath:
-		case T_ProjectSetPath:
-		case T_SubqueryScanPath:
-		case T_LockRowsPath:
-		case T_IncrementalSortPath:
-		case T_GroupPath:
-		case T_UpperUniquePath:
-		case T_WindowAggPath:
-		case T_GatherPath:
-		case T_GatherMergePath:
-			return gpusort_path_streams(gpusort_path_only_child(path));
-		case T_AggPath:
-			return ((const AggPath *) path)->aggstrategy == AGG_SORTED &&
-				gpusort_path_streams(((const AggPath *) path)->subpath);
-		case T_AppendPath:
-			return all_stream(((const AppendPath *) path)->subpaths, NIL);
-		case T_MergeAppendPath:
-			return all_stream(((const MergeAppendPath *) path)->subpaths, path->pathkeys);
-		case T_NestPath:
-			return gpusort_path_streams(((const JoinPath *) path)->outerjoinpath);
-		case T_HashPath:
-			return !path->parallel_aware && gpusort_path_streams(((const JoinPath *) path)->outerjoinpath);
-		case T_MergePath:
-			return ((const MergePath *) path)->outersortkeys == NIL && ((const MergePath *) path)->innersortkeys == NIL &&
-				gpusort_path_streams(((const JoinPath *) path)->outerjoinpath) &&
-				gpusort_path_streams(((const JoinPath *) path)->innerjoinpath);
-		default:
-			return false;
-	}
-}
-
 /* Returns where a path has what is below it: size is 0 if nobody needs to go through it. */
 GpuSortPathChildren
 gpusort_path_children(Path *path)
@@ -190,6 +126,85 @@ gpusort_path_children(Path *path)
 		children.links[1] = &((JoinPath *) path)->innerjoinpath;
 	}
 	return children;
+}
+
+/*
+ * Returns true if a path gives rows while it reads a child, with link 0 or 1, or in a list (2): the child is read only
+ * as far as the path is.
+ */
+bool
+gpusort_path_passes_rows(const Path *path, const Path *child, int link)
+{
+	switch (nodeTag(path))
+	{
+		case T_ProjectionPath:
+		case T_ProjectSetPath:
+		case T_SubqueryScanPath:
+		case T_LockRowsPath:
+		case T_IncrementalSortPath:
+		case T_GroupPath:
+		case T_UpperUniquePath:
+		case T_WindowAggPath:
+		case T_GatherPath:
+		case T_GatherMergePath:
+		case T_AppendPath:
+			return true;
+		case T_AggPath:
+			return ((const AggPath *) path)->aggstrategy == AGG_SORTED;
+		case T_MergeAppendPath:
+			return pathkeys_contained_in(path->pathkeys, child->pathkeys);
+		case T_NestPath:
+			return link == 0;
+		case T_HashPath:
+			return link == 0 && !path->parallel_aware;
+		case T_MergePath:
+			return link == 0 ? ((const MergePath *) path)->outersortkeys == NIL
+							 : ((const MergePath *) path)->innersortkeys == NIL;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Returns true if a path of PostgreSQL's gives rows while it reads, down to its scans, so that who wants the first rows
+ * alone has them for a part of its cost: an index's order, say.  It is not known of foreign scans that are sorted
+ * elsewhere.
+ */
+bool
+gpusort_path_streams(const Path *path)
+{
+	const GpuSortPathChildren children = gpusort_path_children((Path *) path);
+	ListCell *cell;
+
+	switch (nodeTag(path))
+	{
+		case T_Path:
+		case T_IndexPath:
+		case T_BitmapHeapPath:
+		case T_TidPath:
+		case T_TidRangePath:
+			return !IS_UPPER_REL(path->parent);
+		case T_ForeignPath:
+			return path->pathkeys == NIL;
+		default:
+			break;
+	}
+	if (children.size == 0)
+		return false;
+	/* How a nested loop or a hash join reads its inner side does not matter. */
+	for (int i = 0; i < (IsA(path, MergePath) ? 2 : 1); i++)
+	{
+		const Path *child = children.links[i] != NULL ? *children.links[i] : NULL;
+
+		if (child != NULL && (!gpusort_path_passes_rows(path, child, i) || !gpusort_path_streams(child)))
+			return false;
+	}
+	foreach(cell, children.list != NULL ? *children.list : NIL)
+	{
+		if (!gpusort_path_passes_rows(path, lfirst(cell), 2) || !gpusort_path_streams(lfirst(cell)))
+			return false;
+	}
+	return true;
 }
 
 /* Returns the path that a path reads; NULL if there is none, or several. */

@@ -22,6 +22,7 @@ typedef struct GpuSortPathChildren
 
 extern bool gpusort_path_is_join(const Path *path);
 extern bool gpusort_path_reads_again(const Path *path);
+extern bool gpusort_path_passes_rows(const Path *path, const Path *child, int link);
 extern bool gpusort_path_streams(const Path *path);
 extern GpuSortPathChildren gpusort_path_children(Path *path);
 extern const Path *gpusort_path_only_child(const Path *path);

@@ -222,6 +222,20 @@ gpusort_calls_of(const PathTarget *total, List *having)
 						   PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
 }
 
+/* Returns true if total and having read nothing of rows but by aggregates. */
+bool
+gpusort_reads_aggregates_alone(const PathTarget *total, List *having)
+{
+	ListCell *cell;
+
+	foreach(cell, gpusort_calls_of(total, having))
+	{
+		if (!IsA(lfirst(cell), Aggref))
+			return false;
+	}
+	return true;
+}
+
 /* Returns what an Agg of a part of the rows emits: the transition states of these aggregates. */
 PathTarget *
 gpusort_partial_target(PlannerInfo *root, List *aggregates)

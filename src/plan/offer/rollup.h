@@ -23,6 +23,7 @@ extern bool gpusort_may_read_twice(PlannerInfo *root);
 extern bool gpusort_rollup_split(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 								 const GroupingSetsPath *sorted, GpuSortRollup *parts);
 extern List *gpusort_calls_of(const PathTarget *total, List *having);
+extern bool gpusort_reads_aggregates_alone(const PathTarget *total, List *having);
 extern PathTarget *gpusort_partial_target(PlannerInfo *root, List *aggregates);
 extern Path *gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 								PathTarget *target, List *having, bool parallel);
