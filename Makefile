@@ -38,7 +38,7 @@ ENCODING = UTF8
 NO_LOCALE = 1
 
 # src/keys/unicode stands in for ICU's own headers, which need not be there.
-PG_CPPFLAGS = -Isrc -Isrc/keys $(BUILD_ID_INCLUDE) -DGPUSORT_VERSION='"$(EXTVERSION)"'
+PG_CPPFLAGS = -Isrc -Isrc/keys $(BUILD_ID_INCLUDE) -I$(libpq_srcdir) -DGPUSORT_VERSION='"$(EXTVERSION)"'
 # PostgreSQL's headers and callbacks leave parameters unused.
 PG_CFLAGS = -fvisibility=hidden -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -MMD -MP
 

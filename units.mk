@@ -7,7 +7,7 @@
 gpusort_units = $(foreach room,$(1),$(patsubst $(GPUSORT_TOP)%,%,$(sort $(wildcard $(GPUSORT_TOP)$(room)/*.$(2)))))
 
 # The extension, the service, and the engine that is built into it (also alone, for its tests).
-EXTENSION_UNITS = $(call gpusort_units,src src/facts src/plan src/plan/offer src/plan/model src/plan/finish src/plan/check src/plan/tell src/index src/cluster src/exec src/form src/pages src/parallel src/sort src/keys src/keys/fixed src/keys/bytes src/client src/server src/views,c)
+EXTENSION_UNITS = $(call gpusort_units,src src/facts src/plan src/plan/offer src/plan/model src/plan/finish src/plan/check src/plan/tell src/index src/cluster src/exec src/form src/pages src/parallel src/sort src/keys src/keys/fixed src/keys/bytes src/shards src/client src/server src/views,c)
 MACHINE_UNITS = $(call gpusort_units,src/service/machine,c)
 HOST_ENGINE_UNITS = $(call gpusort_units,src/service/host,c) $(MACHINE_UNITS) src/service/errors.c
 STORAGE_UNITS = $(call gpusort_units,src/service/external/storage,c)

@@ -40,6 +40,13 @@
 #define pg_attribute_always_inline pg_always_inline
 #endif
 
+/* The number that this backend has for its transaction; its user has included storage/proc.h. */
+#if PG_VERSION_NUM < 170000
+#define MY_TRANSACTION (MyProc->lxid)
+#else
+#define MY_TRANSACTION (MyProc->vxid.lxid)
+#endif
+
 /* Builds with assertions check finished plans (plan/check_plan.c), and others do if they define this. */
 #if defined(USE_ASSERT_CHECKING) && !defined(GPUSORT_CHECK_PLANS)
 #define GPUSORT_CHECK_PLANS

@@ -52,7 +52,7 @@ typedef enum PlanScalar
 	SCALAR_Count,
 } PlanScalar;
 
-/* Returns true if a node of a finished plan is one of gpusort's. */
+/* Returns true if a node of a finished plan is one of gpusort's whose rows are those of the node below it. */
 bool
 gpusort_node_is_ours(const Plan *plan)
 {
@@ -60,6 +60,13 @@ gpusort_node_is_ours(const Plan *plan)
 
 	return methods == &gpusort_scan_methods || methods == &gpusort_ingest_scan_methods ||
 		methods == &gpusort_exchange_scan_methods || methods == &gpusort_output_scan_methods;
+}
+
+/* Returns true if a node of a finished plan is a GpuSortShardScan. */
+bool
+gpusort_node_is_shard_scan(const Plan *plan)
+{
+	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &gpusort_shard_scan_methods;
 }
 
 /* Returns the type of the values of a Sort's key number i, from 0. */
@@ -289,4 +296,45 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	};
 	info->starts_workers = list_nth_int(scalars, SCALAR_STARTS_WORKERS) != 0;
 	info->estimated_rows = plan->scan.plan.plan_rows;
+}
+
+/* The entries of a GpuSortShardScan's custom_private: Strings, and integers */
+typedef enum ShardPrivate
+{
+	SHARD_SQL,
+	SHARD_PART_SQL,
+	SHARD_FROM,
+	SHARD_TO,
+	SHARD_SCHEMA,
+	SHARD_TABLE,
+	SHARD_COLUMNS,
+} ShardPrivate;
+
+/* Returns custom_private for a GpuSortShardScan. */
+List *
+gpusort_shard_plan_pack(const GpuSortShardScanInfo *info)
+{
+	const char *const strings[] = {info->sql, info->part_sql, info->from, info->to, info->schema, info->table};
+	List *packed = NIL;
+
+	for (int i = 0; i < lengthof(strings); i++)
+		packed = lappend(packed, makeString(pstrdup(strings[i])));
+	return lappend(packed, info->columns);
+}
+
+/* Returns what a plan of a GpuSortShardScan says. */
+GpuSortShardScanInfo
+gpusort_shard_plan_unpack(const CustomScan *plan)
+{
+	const List *packed = plan->custom_private;
+
+	return (GpuSortShardScanInfo){
+		.sql = strVal(list_nth(packed, SHARD_SQL)),
+		.part_sql = strVal(list_nth(packed, SHARD_PART_SQL)),
+		.from = strVal(list_nth(packed, SHARD_FROM)),
+		.to = strVal(list_nth(packed, SHARD_TO)),
+		.schema = strVal(list_nth(packed, SHARD_SCHEMA)),
+		.table = strVal(list_nth(packed, SHARD_TABLE)),
+		.columns = list_nth(packed, SHARD_COLUMNS),
+	};
 }

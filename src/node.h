@@ -28,6 +28,11 @@
  *	          GpuSort			parallel-aware
  *	            partial plan
  *
+ * A foreign table of postgres_fdw whose rows all processes read, each over a connection of its own:
+ *
+ *	  GpuSortShardScan			partial: a scan, as PostgreSQL's
+ *	    Foreign Scan			what reads them in the leader alone, where connections of its own may not be used
+ *
  * Neither of the two rooms includes a header of the other's.  The planner makes
  * CustomScans with these method tables, and packs into them what the executor unpacks
  * when it begins the node.
@@ -49,12 +54,14 @@
 #define GPUSORT_INGEST_NODE_NAME   "GpuSortIngest"
 #define GPUSORT_EXCHANGE_NODE_NAME "GpuSortExchange"
 #define GPUSORT_OUTPUT_NODE_NAME   "GpuSortOutput"
+#define GPUSORT_SHARD_NODE_NAME    "GpuSortShardScan"
 
-/* Defined by exec/executor.c, ingest.c, exchange.c and output.c. */
+/* Defined by exec/executor.c, ingest.c, exchange.c and output.c, and by shards/scan.c. */
 extern const CustomScanMethods gpusort_scan_methods;
 extern const CustomScanMethods gpusort_ingest_scan_methods;
 extern const CustomScanMethods gpusort_exchange_scan_methods;
 extern const CustomScanMethods gpusort_output_scan_methods;
+extern const CustomScanMethods gpusort_shard_scan_methods;
 
 /* How the node right above a GpuSort uses the order of its rows. */
 typedef enum GpuSortUseKind
@@ -113,6 +120,7 @@ typedef struct GpuSortPlanInfo
 } GpuSortPlanInfo;
 
 extern bool gpusort_node_is_ours(const Plan *plan);
+extern bool gpusort_node_is_shard_scan(const Plan *plan);
 extern Oid gpusort_sort_value_type(const Sort *sort, int i);
 extern List *gpusort_plan_pack(const Sort *sort);
 extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
@@ -143,6 +151,20 @@ typedef struct GpuSortOutputInfo
 	int partition_columns;
 } GpuSortOutputInfo;
 
+/* What a finished plan of a GpuSortShardScan tells the executor. */
+typedef struct GpuSortShardScanInfo
+{
+	const char *sql;      /* the query of the whole table, as postgres_fdw writes it */
+	const char *part_sql; /* the same for the rows between two row numbers of the shard's; empty: there is none */
+	const char *from;     /* what stands in it for the first one, once */
+	const char *to;       /* and for the first one behind */
+	const char *schema;   /* of the table in the shard */
+	const char *table;
+	List *columns; /* of the foreign table, in the order of what the query gives */
+} GpuSortShardScanInfo;
+
+extern List *gpusort_shard_plan_pack(const GpuSortShardScanInfo *info);
+extern GpuSortShardScanInfo gpusort_shard_plan_unpack(const CustomScan *plan);
 extern List *gpusort_output_plan_pack(const GpuSortOutputInfo *info);
 extern GpuSortOutputInfo gpusort_output_plan_unpack(const CustomScan *plan);
 

@@ -32,6 +32,7 @@ bool gpusort_allowed = true;
 bool gpusort_log_decisions = false;
 int gpusort_engine = GPUSORT_ENGINE_AUTO;
 int gpusort_min_rows = 2000;
+int gpusort_shard_connections = 0;
 double gpusort_setup_cost = 80.0;
 double gpusort_row_cost = 0.03;
 
@@ -176,6 +177,7 @@ PLANNER_SETTING(parallel_cursors, bool)
 PLANNER_SETTING(spill, bool)
 PLANNER_SETTING(engine, int)
 PLANNER_SETTING(min_rows, int)
+PLANNER_SETTING(shard_connections, int)
 PLANNER_SETTING(setup_cost, double)
 PLANNER_SETTING(row_cost, double)
 
@@ -306,6 +308,11 @@ gpusort_settings_init(void)
 							"Sets the minimum estimated number of rows for a GpuSort.",
 							NULL,
 							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, assign_min_rows, NULL);
+	DefineCustomIntVariable("gpusort.shard_connections",
+							"Sets how many connections a statement may open to each server of postgres_fdw.",
+							"All processes read its tables by these. 0 means that only postgres_fdw does, by its own.",
+							&gpusort_shard_connections, 0, 0, 1024, PGC_USERSET, GUC_EXPLAIN, NULL,
+							assign_shard_connections, NULL);
 	DefineCustomRealVariable("gpusort.setup_cost",
 							 "Sets the planner's estimate of the cost of a GpuSort before its first row.",
 							 NULL,

@@ -22,6 +22,7 @@ extern bool gpusort_index_builds;
 extern bool gpusort_page_scan;
 extern int gpusort_engine; /* GpuSortEngineKind */
 extern int gpusort_min_rows;
+extern int gpusort_shard_connections;
 extern double gpusort_setup_cost;
 extern double gpusort_row_cost;
 

@@ -30,6 +30,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
+#include "shards/transaction.h"
 #include "tcop/utility.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -171,6 +172,7 @@ run_utility(PlannedStmt *plan, const char *query, bool read_only, ProcessUtility
 {
 	const bool outer = in_cluster;
 
+	gpusort_shards_note_command(plan->utilityStmt);
 	if (nodeTag(plan->utilityStmt) != T_ClusterStmt)
 	{
 		run_next(plan, query, read_only, context, params, environment, receiver, completion);

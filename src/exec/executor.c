@@ -44,6 +44,7 @@
 #include "exec/unique.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
+#include "shards/transaction.h"
 #include "sort/counted_rows.h"
 
 static ExecutorStart_hook_type previous_executor_start = NULL;
@@ -347,7 +348,7 @@ visit(PlanState *ps, void *arg)
 static bool
 set_tag(PlanState *ps, void *tag)
 {
-	if (gpusort_node_is_ours(ps->plan))
+	if (gpusort_node_is_ours(ps->plan) || gpusort_node_is_shard_scan(ps->plan))
 		ps->type = *(const NodeTag *) tag;
 	return planstate_tree_walker(ps, set_tag, tag);
 }
@@ -375,9 +376,10 @@ executor_start(QueryDesc *query, int eflags)
 		previous_executor_start(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
-	if (nodes_begun == nodes || query->planstate == NULL)
-		return;
-	(void) visit(query->planstate, NULL);
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		gpusort_shards_note_statement(query->plannedstmt);
+	if (nodes_begun != nodes && query->planstate != NULL)
+		(void) visit(query->planstate, NULL);
 	if (is_shown_as_run(query, eflags))
 		(void) set_tag(query->planstate, &tag);
 }
@@ -417,6 +419,7 @@ gpusort_executor_init(void)
 	RegisterCustomScanMethods(&gpusort_ingest_scan_methods);
 	RegisterCustomScanMethods(&gpusort_output_scan_methods);
 	RegisterCustomScanMethods(&gpusort_exchange_scan_methods);
+	RegisterCustomScanMethods(&gpusort_shard_scan_methods);
 	previous_executor_start = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
 	previous_executor_end = ExecutorEnd_hook;

@@ -35,6 +35,9 @@
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/plancat.h"
 #include "optimizer/planner.h"
 #include "plan/check_plan.h"
 #include "plan/decisions.h"
@@ -44,6 +47,7 @@
 #include "plan/insert_select.h"
 #include "plan/lateral_limits.h"
 #include "plan/offer/offers.h"
+#include "plan/offer/shard_scans.h"
 #include "plan/offer/upper_paths.h"
 #include "plan/shard_queries.h"
 #include "plan/statement.h"
@@ -53,6 +57,8 @@
 static bool hooked = false;
 static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;
+static TableHook previous_table = NULL;
+static set_rel_pathlist_hook_type previous_pathlist = NULL;
 
 /* The table that is first in the range table of the statement that is planned. */
 static Oid first_asked_for = InvalidOid;
@@ -80,6 +86,23 @@ is_planned_aside(const PlannerInfo *root)
 		root = root->parent_root;
 	first = first_table(root->parse);
 	return OidIsValid(first) && first != first_asked_for;
+}
+
+static void
+look_at_table(TABLE_HOOK_PARAMETERS)
+{
+	if (previous_table != NULL)
+		previous_table(TABLE_HOOK_ARGUMENTS);
+	if (gpusort_offers_are_wanted() && !is_planned_aside(root))
+		gpusort_shard_scans_prepare(root, rel);
+}
+
+static void
+look_at_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	if (previous_pathlist != NULL)
+		previous_pathlist(root, rel, rti, rte);
+	gpusort_shard_scans_add(root, rel);
 }
 
 static void
@@ -387,4 +410,8 @@ gpusort_planner_init(void)
 	previous_create_upper_paths = create_upper_paths_hook;
 	create_upper_paths_hook = create_upper_paths;
 	gpusort_insert_select_init();
+	previous_table = TABLE_HOOK;
+	TABLE_HOOK = look_at_table;
+	previous_pathlist = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = look_at_paths;
 }

@@ -103,6 +103,8 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_FETCHED_BYTE] = {1.6},
 	[GPUSORT_TIME_SENT_ROW] = {300},
 	[GPUSORT_TIME_SENT_SORTED_ROW] = {170},
+	/* with TLS and a password */
+	[GPUSORT_TIME_CONNECTION] = {10e6},
 
 	/* builds.csv */
 	[GPUSORT_TIME_FORM_ROW] = {500},

@@ -82,6 +82,7 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_FETCHED_BYTE,
 	GPUSORT_TIME_SENT_ROW,
 	GPUSORT_TIME_SENT_SORTED_ROW,
+	GPUSORT_TIME_CONNECTION, /* to a shard, until it reads */
 
 	/* builds of btrees */
 	GPUSORT_TIME_FORM_ROW,        /* scanned, and made a tuple of the index */

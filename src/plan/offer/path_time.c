@@ -53,6 +53,7 @@
 #include "plan/offer/partial_sets.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
+#include "plan/offer/shard_scans.h"
 #include "plan/offer/time_parts.h"
 #include "plan/statement.h"
 #include "settings.h"
@@ -755,6 +756,17 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 	return time;
 }
 
+/* What a process takes for its part of a shard's rows. */
+static GpuSortParts
+shard_scan_time(const Path *path)
+{
+	return (GpuSortParts){
+		.rows = path->rows,
+		.before = gpusort_constant(GPUSORT_TIME_CONNECTION, false) + gpusort_shard_time(path, true),
+		.processes = 1,
+	};
+}
+
 /* What a nested loop takes: its sides', and its own work by cost, in which the inner side is read again and again. */
 static GpuSortParts
 nested_loop_time(const Estimate *estimate, const JoinPath *path)
@@ -924,7 +936,7 @@ kind_time(const Estimate *estimate, const Path *path)
 				return limit_time(estimate, (const LimitPath *) path);
 			break;
 		case T_AppendPath:
-			if (path->parallel_workers == 0)
+			if (path->parallel_workers == 0 || gpusort_path_appends_shard_scans(path))
 				return append_time(estimate, path, ((const AppendPath *) path)->subpaths, NIL);
 			break;
 		case T_MergeAppendPath:
@@ -936,6 +948,8 @@ kind_time(const Estimate *estimate, const Path *path)
 				return ranges_time(estimate, gpusort_partial_path_child(path));
 			if (gpusort_path_is_groups(path))
 				return partial_groups_time(estimate, (const GpuSortGroupsPath *) path);
+			if (gpusort_path_is_shard_scan(path))
+				return shard_scan_time(path);
 			break;
 		default:
 			break;

@@ -81,7 +81,8 @@ unmerged(const Offer *offer, MergeAppendPath *merge)
 	if (!enable_sort || !gpusort_paths_are_of_shards(merge->subpaths) || input == NULL ||
 		!gpusort_path_reads_shards_at_once(input) || !equal(input->pathtarget->exprs, merge->path.pathtarget->exprs))
 		return NULL;
-	return gpusort_sorted_path(offer->root, rel, input, NULL, merge->path.pathkeys);
+	return gpusort_sorted_path(offer->root, rel, input, offer->parallel ? gpusort_partial_of(input) : NULL,
+							   merge->path.pathkeys);
 }
 
 /* The path with GpuSort in the place of the Sorts that it reads from; NULL if there are none to replace. */

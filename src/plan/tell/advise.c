@@ -221,7 +221,8 @@ analyze(const char **text)
 }
 
 static const CustomScanMethods *const kinds[] = {
-	&gpusort_scan_methods, &gpusort_ingest_scan_methods, &gpusort_output_scan_methods, &gpusort_exchange_scan_methods};
+	&gpusort_scan_methods, &gpusort_ingest_scan_methods, &gpusort_output_scan_methods, &gpusort_exchange_scan_methods,
+	&gpusort_shard_scan_methods};
 
 /* A GpuSortPlanCallback: counts the nodes of each of our kinds, in arg, an array. */
 static void

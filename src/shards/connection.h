@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * connection.h
+ *	  Connections to the servers of postgres_fdw, for reading in one snapshot from several processes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_SHARD_CONNECTION_H
+#define GPUSORT_SHARD_CONNECTION_H
+
+#include "compat.h"
+
+#include "nodes/execnodes.h"
+
+/* The longest name of a snapshot, with its end */
+#define GPUSORT_SNAPSHOT_NAME_BYTES 64
+
+typedef struct GpuSortShardConnection GpuSortShardConnection;
+
+extern bool gpusort_shard_may_connect(Oid server, Oid user);
+extern GpuSortShardConnection *gpusort_shard_connect(EState *estate, Oid server, Oid user, const char *snapshot,
+													 const char **why_not);
+extern void gpusort_shard_release(GpuSortShardConnection *connection);
+extern const char *gpusort_shard_snapshot(const GpuSortShardConnection *connection);
+extern int gpusort_shard_version(const GpuSortShardConnection *connection);
+extern bool gpusort_shard_ask(GpuSortShardConnection *connection, const char *sql, char **values, int count,
+							  const char **why_not);
+extern void gpusort_shard_copy_begin(GpuSortShardConnection *connection, const char *sql);
+extern char *gpusort_shard_copy_row(GpuSortShardConnection *connection, int *length);
+
+#endif /* GPUSORT_SHARD_CONNECTION_H */

@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * transaction.h
+ *	  Whether a statement may read foreign tables over connections of its own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_SHARD_TRANSACTION_H
+#define GPUSORT_SHARD_TRANSACTION_H
+
+#include "compat.h"
+
+#include "nodes/plannodes.h"
+
+extern const char *gpusort_shards_why_not_read(void);
+extern void gpusort_shards_note_statement(const PlannedStmt *stmt);
+extern void gpusort_shards_note_command(const Node *command);
+
+#endif /* GPUSORT_SHARD_TRANSACTION_H */
