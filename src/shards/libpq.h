@@ -4,7 +4,8 @@
  *	  PostgreSQL's client library, where postgres_fdw has loaded it.
  *
  * gpusort is not linked with it: most servers that preload gpusort have no shards, and would load it and all that it
- * needs for nothing.  Who plans a statement over shards has loaded postgres_fdw, and workers load what their leader has.
+ * needs for nothing.  Who plans a statement over shards has loaded postgres_fdw, and workers load what their leader
+ * has.
  *
  *-------------------------------------------------------------------------
  */

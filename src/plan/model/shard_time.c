@@ -68,15 +68,22 @@ gpusort_path_reads_shards_at_once(const Path *path)
 		gpusort_paths_are_of_shards(((const AppendPath *) path)->subpaths);
 }
 
+/* How long a process takes rows of so many bytes apart that shards send. */
+double
+gpusort_fetch_time(double rows, int width)
+{
+	return rows *
+		(gpusort_constant(GPUSORT_TIME_FETCHED_ROW, false) + gpusort_constant(GPUSORT_TIME_FETCHED_BYTE, false) * width);
+}
+
 /* How long it takes to get a foreign scan's rows, beside those of others or after them. */
 double
 gpusort_shard_time(const Path *path, bool at_once)
 {
-	double row = gpusort_constant(GPUSORT_TIME_FETCHED_ROW, false) +
-		gpusort_constant(GPUSORT_TIME_FETCHED_BYTE, false) * path->pathtarget->width;
+	double sent = 0;
 
 	if (!at_once)
-		row += gpusort_constant(GPUSORT_TIME_SENT_ROW, false) +
+		sent = gpusort_constant(GPUSORT_TIME_SENT_ROW, false) +
 			(path->pathkeys != NIL ? gpusort_constant(GPUSORT_TIME_SENT_SORTED_ROW, false) : 0);
-	return path->rows * row;
+	return gpusort_fetch_time(path->rows, path->pathtarget->width) + path->rows * sent;
 }

@@ -762,7 +762,8 @@ shard_scan_time(const Path *path)
 {
 	return (GpuSortParts){
 		.rows = path->rows,
-		.before = gpusort_constant(GPUSORT_TIME_CONNECTION, false) + gpusort_shard_time(path, true),
+		.before = gpusort_constant(GPUSORT_TIME_CONNECTION, false) +
+			gpusort_fetch_time(path->rows, path->pathtarget->width),
 		.processes = 1,
 	};
 }

@@ -42,6 +42,7 @@
 #include "parser/parsetree.h"
 #include "plan/model/constants.h"
 #include "plan/model/shape.h"
+#include "plan/model/shard_time.h"
 #include "settings.h"
 #include "shards/connection.h"
 #include "shards/transaction.h"
@@ -310,28 +311,58 @@ wants_system_columns(const RelOptInfo *rel)
 	return false;
 }
 
-/* Returns postgres_fdw's path of all rows in no order; NULL: there is none. */
+/*
+ * Returns a copy of postgres_fdw's path of all rows in no order; NULL: there is none.  The path itself is freed where
+ * the planner finds a better one.
+ */
 static ForeignPath *
-whole_path(const RelOptInfo *rel)
+copy_whole_path(const RelOptInfo *rel)
 {
+	ForeignPath *copy;
 	ListCell *cell;
 
 	foreach(cell, rel->pathlist)
 	{
 		Path *path = lfirst(cell);
 
-		if (IsA(path, ForeignPath) && path->pathkeys == NIL && path->param_info == NULL &&
-			((ForeignPath *) path)->fdw_outerpath == NULL)
-			return (ForeignPath *) path;
+		if (!IsA(path, ForeignPath) || path->pathkeys != NIL || path->param_info != NULL ||
+			((ForeignPath *) path)->fdw_outerpath != NULL)
+			continue;
+		copy = makeNode(ForeignPath);
+		*copy = *(ForeignPath *) path;
+		return copy;
 	}
 	return NULL;
+}
+
+/*
+ * How many times the time of a connection the rows of a table take in one process that are worth more connections.  If
+ * a tenth of them comes, no more time is lost than their rest would have taken.
+ */
+#define WORTH_CONNECTIONS 10
+
+/*
+ * Returns true if so many rows come that it pays to open connections for them: of a partition as of all together, on
+ * average, for each of them has to be read in parallel, or none is.
+ */
+static bool
+has_enough_rows(const PlannerInfo *root, const RelOptInfo *rel)
+{
+	const int parent_relid = bms_is_empty(rel->top_parent_relids) ? 0 : bms_next_member(rel->top_parent_relids, -1);
+	const RelOptInfo *table = parent_relid > 0 ? root->simple_rel_array[parent_relid] : rel;
+	const int parts = bms_is_empty(table->live_parts) ? 1 : bms_num_members(table->live_parts);
+	const double rows = table->rows / parts;
+
+	return gpusort_force ||
+		gpusort_fetch_time(rows, table->reltarget->width) >
+		WORTH_CONNECTIONS * gpusort_constant(GPUSORT_TIME_CONNECTION, false);
 }
 
 /* Adds the partial path of a foreign table. */
 static void
 add_shard_scan(PlannerInfo *root, RelOptInfo *rel)
 {
-	ForeignPath *whole = whole_path(rel);
+	ForeignPath *whole = copy_whole_path(rel);
 	const double connecting = gpusort_constant(GPUSORT_TIME_CONNECTION, false) /
 		gpusort_constant(GPUSORT_TIME_COST, false);
 	const int wanted = compute_parallel_worker(rel, rel->pages, -1, max_parallel_workers_per_gather);
@@ -366,8 +397,8 @@ gpusort_shard_scans_add(PlannerInfo *root, RelOptInfo *rel)
 	if (rel->fdwroutine == NULL || rel->fdwroutine->IsForeignScanParallelSafe != scan_is_parallel_safe)
 		return;
 	keep_in_leader(rel->pathlist);
-	if (rel->consider_parallel && bms_is_empty(rel->lateral_relids) && has_plain_conditions(rel) &&
-		!wants_system_columns(rel))
+	if (rel->consider_parallel && bms_is_empty(rel->lateral_relids) && has_enough_rows(root, rel) &&
+		has_plain_conditions(rel) && !wants_system_columns(rel))
 		add_shard_scan(root, rel);
 }
 
