@@ -26,8 +26,9 @@ my $columns = q{"Id" int8, g int4, k int8, n numeric, s text COLLATE "C", f floa
 my $rows = q{SELECT i, i % 500 AS g, CASE WHEN i % 10 = 0 THEN NULL ELSE hashint8extended(i, 7) END,
 	CASE WHEN i % 997 = 0 THEN 'NaN' ELSE (i * 7919 % 10007) / 7.0 END,
 	(ARRAY[E'a\tb', E'\\\\N', E'\\\\', '', E'line\nline\r', E'\b\f\v', NULL, 'Ä', '\.'])[1 + i % 9] || repeat('x', i % 50),
-	(ARRAY['-0', 'NaN', '-Infinity', '1e-300', '0.1']::float8[])[1 + i % 5] * 1, 'epoch'::timestamptz + i * '1 hour'::interval,
-	CASE WHEN i % 11 > 0 THEN ROW(i, E'c\t,"')::"Pair" END, ARRAY[E'\t', 'NULL', NULL, i::text], decode(md5(i::text), 'hex'),
+	(ARRAY['-0', 'NaN', '-Infinity', '1e-300', '0.1']::float8[])[1 + i % 5] * 1,
+	'epoch'::timestamptz + i * '1 hour'::interval, CASE WHEN i % 11 > 0 THEN ROW(i, E'c\t,"')::"Pair" END,
+	ARRAY[E'\t', 'NULL', NULL, i::text], decode(md5(i::text), 'hex'),
 	(ARRAY['glad', 'sad', 'so so']::mood[])[1 + i % 3], (i % 100)::text, i * '1 minute'::interval
 		FROM generate_series(1, 40000) i};
 my $types = q{CREATE TYPE "Pair" AS (a int8, b text); CREATE TYPE mood AS ENUM ('glad', 'so so', 'sad')};
@@ -59,12 +60,14 @@ my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET mi
 	. 'SET max_parallel_workers_per_gather = 2; ';
 my $on = "$parallel SET gpusort.force = on; SET gpusort.shard_connections = 4; ";
 my $alone = 'SET gpusort.enable = off; SET max_parallel_workers_per_gather = 0; ';
-my $digest = q{WITH q AS MATERIALIZED (%s) SELECT count(*) || ' ' || coalesce(md5(string_agg(q::text, ',')), '') FROM q};
+my $digest =
+	q{WITH q AS MATERIALIZED (%s) SELECT count(*) || ' ' || coalesce(md5(string_agg(q::text, ',')), '') FROM q};
 
 sub scans
 {
 	my ($query, $settings) = @_;
-	return scalar(() = $main->safe_psql('postgres', ($settings // $on) . "EXPLAIN (COSTS OFF) $query") =~ /GpuSortShardScan/g);
+	my $plan = $main->safe_psql('postgres', ($settings // $on) . "EXPLAIN (COSTS OFF) $query");
+	return scalar(() = $plan =~ /GpuSortShardScan/g);
 }
 
 # Compares an answer with that of the one table.
@@ -82,7 +85,8 @@ my %queries = (
 	'a row as one' => 'SELECT t FROM %s t ORDER BY s, "Id"',
 	'no columns' => 'SELECT count(*) FROM %s',
 	'what is sent' => 'SELECT "Id", s FROM %s WHERE g < 250 ORDER BY k, "Id"',
-	'what is not sent' => q{SELECT "Id" FROM %s WHERE to_char(moment, 'TMDay') <> 'x' AND s COLLATE "POSIX" > 'a' ORDER BY "Id"},
+	'what is not sent' =>
+		q{SELECT "Id" FROM %s WHERE to_char(moment, 'TMDay') <> 'x' AND s COLLATE "POSIX" > 'a' ORDER BY "Id"},
 	'what looks like a row number' =>
 		q{SELECT "Id" FROM %s WHERE s <> '(4294900001,60001)' AND s <> '(4294900002,60002)' ORDER BY "Id"},
 	'a window' => 'SELECT "Id", sum(n) OVER (PARTITION BY g ORDER BY k, "Id") FROM %s ORDER BY 1',
@@ -118,7 +122,8 @@ is(scans('SELECT * FROM divided ORDER BY k', "$on SET parallel_leader_participat
 	'nor where the leader takes no part');
 
 # So many rows for a table of several parts
-my $plan = $main->safe_psql('postgres', "$on EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) SELECT * FROM divided ORDER BY k");
+my $plan = $main->safe_psql('postgres',
+	"$on EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) SELECT * FROM divided ORDER BY k");
 like($plan, qr/GpuSortShardScan\).*part0 .*Remote SQL: SELECT "Id".*Parts: [2-9].*Connections: [123]\n/s, 'EXPLAIN tells')
 	or diag $plan;
 
@@ -141,7 +146,8 @@ $_->result for @movers;
 
 my $count = 'SELECT count(*), count(*) FILTER (WHERE "Id" < 0) FROM (SELECT "Id" FROM divided ORDER BY k) s';
 for my $case ([ 'an INSERT', 'INSERT INTO part0 ("Id", g) SELECT -1, g FROM part0 LIMIT 1' ],
-	[ 'an INSERT in WITH', 'WITH i AS (INSERT INTO part0 ("Id", g) SELECT -1, g FROM part0 LIMIT 1 RETURNING 1) SELECT FROM i' ],
+	[ 'an INSERT in WITH',
+		'WITH i AS (INSERT INTO part0 ("Id", g) SELECT -1, g FROM part0 LIMIT 1 RETURNING 1) SELECT FROM i' ],
 	[ 'an INSERT in DO', 'DO $$ BEGIN INSERT INTO part0 ("Id", g) SELECT -1, g FROM part0 LIMIT 1; END $$' ],
 	[ 'a COPY', q{COPY part0 ("Id", g) FROM PROGRAM 'echo -1 2' (DELIMITER ' ')} ])
 {
@@ -153,7 +159,8 @@ is($main->safe_psql('postgres', "$on SET plan_cache_mode = force_generic_plan; P
 	"40000|0\n40001|1\n40000|0", 'by a prepared statement, too');
 is($main->safe_psql('postgres', "$on SET plan_cache_mode = force_generic_plan; PREPARE q AS $count; EXECUTE q; "
 	. 'SET parallel_leader_participation = off; EXECUTE q'), "40000|0\n40000|0", 'one whose leader takes no part any more');
-is($main->safe_psql('postgres', "$on BEGIN; DECLARE c CURSOR FOR SELECT \"Id\" FROM divided ORDER BY \"Id\"; FETCH 2 FROM c; "
+is($main->safe_psql('postgres',
+	"$on BEGIN; DECLARE c CURSOR FOR SELECT \"Id\" FROM divided ORDER BY \"Id\"; FETCH 2 FROM c; "
 	. 'MOVE FORWARD ALL FROM c; COMMIT'), "1\n2", 'a cursor');
 
 # --- who may connect ------------------------------------------------------------------------------
@@ -193,7 +200,8 @@ for my $shard (@shards)
 		GRANT USAGE ON SCHEMA "Far ""off" TO few, nobody; GRANT SELECT ON "Far ""off"."The 'rows'" TO few, nobody;
 		CREATE VIEW failing AS SELECT i AS id, 1 / (30000 - i) AS k FROM generate_series(1, 40000) i;
 		CREATE VIEW endless AS SELECT i AS id, 0 AS k FROM generate_series(1, 100000000) i WHERE i < 0;
-		CREATE VIEW words AS SELECT i AS id, CASE i WHEN 20000 THEN 'word' ELSE '1' END AS k FROM generate_series(1, 40000) i})
+		CREATE VIEW words AS SELECT i AS id, CASE i WHEN 20000 THEN 'word' ELSE '1' END AS k
+			FROM generate_series(1, 40000) i});
 }
 for my $name ('failing', 'endless', 'words')
 {
@@ -210,16 +218,19 @@ sub fails
 	return;
 }
 is(scans("SELECT * FROM $_ ORDER BY k"), 1, "$_ is read by all processes") for 'failing', 'endless', 'words';
-fails('SELECT * FROM failing ORDER BY k', qr/ERROR:  division by zero\n.*CONTEXT:  remote SQL command: COPY/s, 'an error of a shard');
+fails('SELECT * FROM failing ORDER BY k', qr/ERROR:  division by zero\n.*CONTEXT:  remote SQL command: COPY/s,
+	'an error of a shard');
 fails('SELECT * FROM words ORDER BY k',
-	qr/ERROR:  invalid input syntax for type integer: "word"\nCONTEXT:  column "k" of foreign table "words"/, 'a value of another type');
+	qr/ERROR:  invalid input syntax for type integer: "word"\nCONTEXT:  column "k" of foreign table "words"/,
+	'a value of another type');
 fails('SELECT * FROM endless ORDER BY k', qr/canceling statement due to statement timeout/, 'a timeout',
 	"$on SET statement_timeout = '300ms'; ");
 my $session = $main->session;
 $session->run($_) for split /;\s*/, $on;
 $session->send('SELECT * FROM endless ORDER BY k');
 ok($shards[0]->poll_query_until('postgres',
-	q{SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'gpusort' AND query LIKE 'COPY%'}), 'a shard computes');
+	q{SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'gpusort' AND query LIKE 'COPY%'}),
+	'a shard computes');
 $main->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%endless%' AND
 	pid <> pg_backend_pid() AND backend_type = 'client backend'});
 like(($session->result)[1], qr/canceling statement due to user request/, 'a cancel');
@@ -232,7 +243,8 @@ is($main->safe_psql('postgres', "$on $count"), '40000|0', 'a shard that takes on
 $main->safe_psql('postgres', "ALTER USER MAPPING FOR postgres SERVER shard$_ OPTIONS (SET user 'nobody')") for 0, 1;
 fails($count, qr/too many connections for role "nobody"/, 'a shard that takes none');
 $main->safe_psql('postgres', "ALTER USER MAPPING FOR postgres SERVER shard$_ OPTIONS (SET user 'postgres')") for 0, 1;
-$plan = $main->safe_psql('postgres', "$on SET plan_cache_mode = force_generic_plan; PREPARE q AS SELECT * FROM divided ORDER BY k; "
+$plan = $main->safe_psql('postgres',
+	"$on SET plan_cache_mode = force_generic_plan; PREPARE q AS SELECT * FROM divided ORDER BY k; "
 	. 'BEGIN; SELECT FROM part0 LIMIT 1; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) EXECUTE q');
 unlike($plan, qr/Connections/, 'no connection after other statements') or diag $plan;
 
