@@ -142,6 +142,8 @@ all_right('one shard after the other, no hashing',
 all_right('partitionwise', 'SET enable_partitionwise_aggregate = on; SET enable_partitionwise_join = on; ');
 $main->safe_psql('postgres', "ALTER SERVER shard$_ OPTIONS (ADD use_remote_estimate 'true')") for 1, 2;
 all_right('with remote estimates');
+all_right('by all processes', 'SET gpusort.shard_connections = 3; SET gpusort.force = on; SET parallel_setup_cost = 0; '
+	. 'SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; ');
 $main->safe_psql('postgres', "ALTER SERVER shard$_ OPTIONS (DROP use_remote_estimate)") for 1, 2;
 
 # --- plans ----------------------------------------------------------------------------------------

@@ -124,7 +124,8 @@ is(scans('SELECT * FROM divided ORDER BY k', "$on SET parallel_leader_participat
 # So many rows for a table of several parts
 my $plan = $main->safe_psql('postgres',
 	"$on EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) SELECT * FROM divided ORDER BY k");
-like($plan, qr/GpuSortShardScan\).*part0 .*Remote SQL: SELECT "Id".*Parts: [2-9].*Connections: [123]\n/s, 'EXPLAIN tells')
+like($plan, qr/GpuSortShardScan\).*part0 .*Remote SQL: SELECT "Id".*Parts: [2-9].*Connections: [123]\n/s,
+	'EXPLAIN tells')
 	or diag $plan;
 
 # --- one snapshot ---------------------------------------------------------------------------------
@@ -152,13 +153,15 @@ for my $case ([ 'an INSERT', 'INSERT INTO part0 ("Id", g) SELECT -1, g FROM part
 	[ 'a COPY', q{COPY part0 ("Id", g) FROM PROGRAM 'echo -1 2' (DELIMITER ' ')} ])
 {
 	my ($name, $change) = @$case;
-	is($main->safe_psql('postgres', "$on BEGIN; $change; $count; ROLLBACK"), '40001|1', "$name of the transaction is seen");
+	is($main->safe_psql('postgres', "$on BEGIN; $change; $count; ROLLBACK"), '40001|1',
+		"$name of the transaction is seen");
 }
 is($main->safe_psql('postgres', "$on SET plan_cache_mode = force_generic_plan; PREPARE q AS $count; EXECUTE q; BEGIN; "
 	. 'INSERT INTO part0 ("Id", g) SELECT -1, g FROM part0 LIMIT 1; EXECUTE q; ROLLBACK; EXECUTE q'),
 	"40000|0\n40001|1\n40000|0", 'by a prepared statement, too');
 is($main->safe_psql('postgres', "$on SET plan_cache_mode = force_generic_plan; PREPARE q AS $count; EXECUTE q; "
-	. 'SET parallel_leader_participation = off; EXECUTE q'), "40000|0\n40000|0", 'one whose leader takes no part any more');
+	. 'SET parallel_leader_participation = off; EXECUTE q'), "40000|0\n40000|0",
+	'one whose leader takes no part any more');
 is($main->safe_psql('postgres',
 	"$on BEGIN; DECLARE c CURSOR FOR SELECT \"Id\" FROM divided ORDER BY \"Id\"; FETCH 2 FROM c; "
 	. 'MOVE FORWARD ALL FROM c; COMMIT'), "1\n2", 'a cursor');
@@ -205,7 +208,8 @@ for my $shard (@shards)
 }
 for my $name ('failing', 'endless', 'words')
 {
-	$main->safe_psql('postgres', "CREATE FOREIGN TABLE $name (id int8, k int4) SERVER shard0 OPTIONS (table_name '$name')");
+	$main->safe_psql('postgres',
+		"CREATE FOREIGN TABLE $name (id int8, k int4) SERVER shard0 OPTIONS (table_name '$name')");
 }
 sub fails
 {
