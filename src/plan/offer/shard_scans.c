@@ -341,6 +341,9 @@ copy_whole_path(const RelOptInfo *rel)
  */
 #define WORTH_CONNECTIONS 10
 
+/* The part of a whole path's cost that a partial one has at most, so that it is still the cheaper one. */
+#define NEARLY 0.95
+
 /*
  * Returns true if so many rows come that it pays to open connections for them: of a partition as of all together, on
  * average, for each of them has to be read in parallel, or none is.
@@ -358,13 +361,35 @@ has_enough_rows(const PlannerInfo *root, const RelOptInfo *rel)
 		WORTH_CONNECTIONS * gpusort_constant(GPUSORT_TIME_CONNECTION, false);
 }
 
+/*
+ * Sets the costs of a partial path: what a process has of the whole one's, but, if it takes longer, that, up to nearly
+ * the whole one's.  Before version 17 postgres_fdw counts next to nothing for a row that comes, and PostgreSQL would
+ * have all rows of a shard come to join or to count them here in parallel, in place of asking the shard to do that.
+ * For paths of ours it is times that decide.
+ */
+static void
+set_costs(Path *path, const Path *whole)
+{
+	const double unit = gpusort_constant(GPUSORT_TIME_COST, false);
+	const double whole_run = whole->total_cost - whole->startup_cost;
+	double run = whole_run * path->rows / whole->rows;
+
+	path->startup_cost = whole->startup_cost;
+	if (!gpusort_force)
+	{
+		const double takes = gpusort_fetch_time(path->rows, path->pathtarget->width) / unit;
+
+		path->startup_cost += gpusort_constant(GPUSORT_TIME_CONNECTION, false) / unit;
+		run = Max(run, Min(takes, NEARLY * whole_run));
+	}
+	path->total_cost = path->startup_cost + run;
+}
+
 /* Adds the partial path of a foreign table. */
 static void
 add_shard_scan(PlannerInfo *root, RelOptInfo *rel)
 {
 	ForeignPath *whole = copy_whole_path(rel);
-	const double connecting = gpusort_constant(GPUSORT_TIME_CONNECTION, false) /
-		gpusort_constant(GPUSORT_TIME_COST, false);
 	const int wanted = compute_parallel_worker(rel, rel->pages, -1, max_parallel_workers_per_gather);
 	const int workers = Min(wanted, gpusort_shard_connections - 1);
 	CustomPath *scan;
@@ -381,9 +406,7 @@ add_shard_scan(PlannerInfo *root, RelOptInfo *rel)
 	path->parallel_safe = true;
 	path->parallel_workers = workers;
 	path->rows = clamp_row_est(whole->path.rows / gpusort_plan_processes(workers));
-	path->startup_cost = whole->path.startup_cost + (gpusort_force ? 0 : connecting);
-	path->total_cost = path->startup_cost +
-		(whole->path.total_cost - whole->path.startup_cost) / gpusort_plan_processes(workers);
+	set_costs(path, &whole->path);
 	scan->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	scan->custom_paths = list_make1(whole);
 	scan->methods = &path_methods;
