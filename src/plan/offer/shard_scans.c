@@ -164,7 +164,7 @@ row_number_condition(PlannerInfo *root, Index relid, Oid operator, ItemPointer n
 static const char *
 query_of(const ForeignScan *scan)
 {
-	const Node *first = scan->fdw_private != NIL ? linitial(scan->fdw_private) : NULL;
+	Node *first = scan->fdw_private != NIL ? linitial(scan->fdw_private) : NULL;
 
 	return first != NULL && IsA(first, String) && scan->fdw_exprs == NIL ? strVal(first) : NULL;
 }
