@@ -59,6 +59,7 @@ typedef struct GpuSortScanState
 	struct GpuSortScanState *inner;
 
 	GpuSortRowStream stream;
+	struct GpuSortAhead *ahead; /* rows that a client fetches, for ahead.c, or NULL */
 } GpuSortScanState;
 
 /* Returns the node as PostgreSQL sees it. */
