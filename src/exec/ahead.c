@@ -24,6 +24,8 @@
  */
 #include "exec/ahead.h"
 
+#include <sys/statvfs.h>
+
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "catalog/pg_proc.h"
@@ -46,8 +48,13 @@
 /* Fewer rows are not worth the start of workers. */
 #define ROWS_MIN 50000
 
-/* What rows that are ahead take at most, with their bytes. */
+/*
+ * What rows that are ahead take at most, with their bytes; and the part of the room for shared memory that is left,
+ * which is 64 MB in all in a container that nobody has given more: others need some.
+ */
 #define SEGMENT_BYTES_MAX ((Size) 64 << 20)
+#define SEGMENT_PART_MAX  4
+#define SHARED_MEMORY     "/dev/shm"
 
 /* The leader can read rows for so many workers. */
 #define WORKERS_MAX 6
@@ -340,6 +347,19 @@ may_start_workers(const EState *estate)
 		estate->es_epq_active == NULL && !estate->es_use_parallel_mode;
 }
 
+/* Returns how many bytes the rows that are to be read ahead may take, beside those that the segment has. */
+static Size
+most_bytes(const GpuSortAhead *ahead)
+{
+	struct statvfs room;
+	uint64 left;
+
+	if (statvfs(SHARED_MEMORY, &room) != 0)
+		return SEGMENT_BYTES_MAX;
+	left = (uint64) room.f_bavail * room.f_frsize + gpusort_form_rows_size(&ahead->form);
+	return Min(SEGMENT_BYTES_MAX, left / SEGMENT_PART_MAX);
+}
+
 /*
  * Returns how many rows are to be read ahead, of which so many are wanted at once and so many are left, and sets *bytes
  * to what they take, and *share to that of rows in these.
@@ -349,7 +369,7 @@ rows_to_read(const GpuSortAhead *ahead, uint64 wanted, uint64 left, Size *bytes,
 {
 	const double formed = ahead->formed / ahead->formed_rows + 1;
 	const double row = (ahead->row_bytes > 0 ? ahead->row_bytes : ROW_BYTES(formed)) + 1;
-	const Size most = SEGMENT_BYTES_MAX - BLCKSZ;
+	const Size most = Max(most_bytes(ahead), 2 * BLCKSZ) - BLCKSZ;
 	uint64 rows = Max(ahead->fetched, ROWS_MIN);
 
 	if (wanted < left)
