@@ -71,7 +71,7 @@ typedef struct GpuSortAhead
 
 	/* the client's */
 	uint64 fetched; /* rows, by FETCHes that form them */
-	double formed;  /* bytes of these that were formed one by one, and their number */
+	double formed;  /* bytes of some of these, the last that were ahead or those before, and their number */
 	double formed_rows;
 	double row_bytes; /* of a row that was ahead, the last time */
 
@@ -412,6 +412,29 @@ read_rows(GpuSortScanState *state, uint64 rows)
 	MemoryContextSwitchTo(caller);
 }
 
+/* Notes what rows and their bytes have taken, of which the next will take as much. */
+static void
+note_bytes(GpuSortAhead *ahead)
+{
+	const GpuSortFormRows *form = &ahead->form;
+	double rows = 0;
+	double bytes = 0;
+
+	for (uint32 i = 0; i < form->count; i++)
+	{
+		if (form->batches[i].formed)
+		{
+			rows += form->batches[i].rows;
+			bytes += form->batches[i].length;
+		}
+	}
+	ahead->row_bytes = (double) gpusort_form_rows_bytes(form) / Max(ahead->rows, 1);
+	if (rows == 0)
+		return;
+	ahead->formed = bytes;
+	ahead->formed_rows = rows;
+}
+
 /* Begins with the rows that have been read. */
 static void
 begin_rows(GpuSortScanState *state)
@@ -500,8 +523,8 @@ form_ahead(GpuSortScanState *state, const GpuSortFormat *format, uint64 wanted)
 	}
 	keep_format(state, format);
 	read_rows(state, rows);
-	ahead->row_bytes = (double) gpusort_form_rows_bytes(&ahead->form) / Max(ahead->rows, 1);
 	gpusort_form_rows_end(&ahead->form);
+	note_bytes(ahead);
 	begin_rows(state);
 	return ahead->rows > 0;
 }

@@ -33,6 +33,8 @@ $node->safe_psql('postgres', qq{
 		FROM generate_series(1, 200000) i;
 	CREATE TABLE marked AS SELECT i AS id, CASE WHEN i = 90000 THEN '\x{263a}' ELSE 'plain' END AS v
 		FROM generate_series(1, 150000) i;
+	CREATE TABLE growing AS SELECT i AS id, repeat('wide ', i * i / 2000000) AS v FROM generate_series(1, 20000) i,
+		generate_series(1, 12);
 	CREATE TABLE empty (LIKE large);
 	ANALYZE;
 	CREATE FUNCTION fetches(c refcursor, many int) RETURNS text LANGUAGE plpgsql AS \$\$
@@ -151,6 +153,11 @@ cmp_ok(same($wire, 'a key that is not shown', declare('SELECT v, tz FROM large O
 	'formed');
 cmp_ok(same($wire, 'odd numbers', declare($plain), ('FETCH 7777 FROM c') x 5, ('FETCH 333 FROM c') x 50,
 	'FETCH 100 FROM c', 'FETCH 99 FROM c', 'FETCH 101 FROM c', 'FETCH ALL FROM c', 'FETCH ALL FROM c'), '>', 0, 'formed');
+for my $order ('id', 'id DESC')
+{
+	cmp_ok(same($wire, "rows of unlike lengths, $order", declare("SELECT * FROM growing ORDER BY $order"),
+		('FETCH 10000 FROM c') x 25), '>', 50000, 'formed');
+}
 is(same($wire, 'few rows', declare($plain), ('FETCH 1000 FROM c') x 15), 0, 'not for few rows');
 $wire->simple('SET gpusort.parallel_output = off');
 is(same($wire, 'as ever', declare($plain), @to_end), 0, 'nor without parallel_output');
