@@ -347,7 +347,7 @@ may_start_workers(const EState *estate)
 		estate->es_epq_active == NULL && !estate->es_use_parallel_mode;
 }
 
-/* Returns how many bytes the rows that are to be read ahead may take, beside those that the segment has. */
+/* Returns how many bytes a segment may have; what the present one has is free for it. */
 static Size
 most_bytes(const GpuSortAhead *ahead)
 {
