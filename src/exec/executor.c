@@ -18,8 +18,9 @@
  *	  percentiles.c		what an Agg above reads by the numbers of rows, with hypothetical.c; numbered_rows.c
  *
  * The nodes above a sort whose rows several processes read are in output.c, with output_share.c and nodes.c, and
- * exchange.c; rows_out.c has their rows formed as what a client gets, and window_ranges.c is for windows that go on
- * from range to range.  They drive such a GpuSort: its rows are put before one is asked for.
+ * exchange.c; rows_out.c has their rows formed as what a client gets, with fetch_out.c and ahead.c for those of a
+ * FETCH, and window_ranges.c is for windows that go on from range to range.  They drive such a GpuSort: its rows are
+ * put before one is asked for.
  *
  * The outer side of a merge join stays in stage INPUT, without a row, where the inner side has none (stream.c).
  *
@@ -32,6 +33,7 @@
 #include "exec/executor.h"
 
 #include "access/parallel.h"
+#include "exec/ahead.h"
 #include "exec/bound.h"
 #include "exec/explain.h"
 #include "exec/ingest.h"
@@ -123,6 +125,7 @@ end_gpusort(CustomScanState *node)
 
 	if (state->parallel != NULL)
 		gpusort_parallel_sort_drop(state->parallel);
+	gpusort_ahead_drop(state);
 	gpusort_stream_end(state);
 	gpusort_sort_drop(state->sort);
 	gpusort_running_end(state->running);
@@ -151,6 +154,7 @@ rescan_gpusort(CustomScanState *node)
 	GpuSortStage stage = state->sort->stage;
 	GpuSortFailure failure;
 
+	gpusort_ahead_drop(state);
 	gpusort_rows_clear(&state->rows->rows);
 	if (state->parallel != NULL && (stage == GPUSORT_STAGE_SERVICE || stage == GPUSORT_STAGE_LOST))
 	{

@@ -279,7 +279,10 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
 
 	gpusort_plan_unpack((CustomScan *) ps->plan, &state->info);
-	outerPlanState(node) = ExecInitNode(outerPlan(ps->plan), estate, eflags);
+
+	/* A worker has the flags of the whole statement, a cursor's say; but the child is only read forward. */
+	outerPlanState(node) = ExecInitNode(outerPlan(ps->plan), estate,
+										eflags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 
 	/* Rows that are passed on are in slots of several kinds. */
 	ps->resultops = &TTSOpsVirtual;

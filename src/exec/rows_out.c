@@ -9,6 +9,8 @@
  * file stands before PostgreSQL's: it sends the bytes of rows that were formed as they are, and leaves other rows to
  * PostgreSQL's.  What starts up and shuts down is PostgreSQL's receiver in any case.
  *
+ * A FETCH of a cursor's rows has a receiver of its own (fetch_out.c).
+ *
  * If they go to a new table, table_out.c has a receiver for that, and for an INSERT a way without.
  *
  * Otherwise, and where anything is not known, such as another module's receiver or a type whose output is not parallel
@@ -31,6 +33,7 @@
 #include "commands/progress.h"
 #include "exec/copy_file.h"
 #include "exec/exchange.h"
+#include "exec/fetch_out.h"
 #include "exec/insert_batches.h"
 #include "exec/receiver.h"
 #include "exec/table_out.h"
@@ -418,7 +421,9 @@ executor_run(EXECUTOR_RUN_PARAMETERS)
 
 	if (IsParallelWorker() && gpusort_copy_former_takes_run(query))
 		return;
-	out = begin(query, direction, count);
+	out = gpusort_fetch_out_begin(query, direction, &count);
+	if (out == NULL)
+		out = begin(query, direction, count);
 	if (out == NULL)
 	{
 		run_next(EXECUTOR_RUN_ARGUMENTS);
@@ -443,4 +448,5 @@ gpusort_rows_out_init(void)
 {
 	previous_executor_run = ExecutorRun_hook;
 	ExecutorRun_hook = executor_run;
+	gpusort_fetch_out_init();
 }

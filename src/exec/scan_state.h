@@ -25,7 +25,8 @@
 /* The rows emitted. */
 typedef struct GpuSortRowStream
 {
-	bool ended;             /* there is no row behind those in store */
+	uint64 emitted;         /* rows, that the sort has given since its beginning */
+	bool ended;             /* there is no row behind those in store, or those that were emitted */
 	bool keeping;           /* each emitted row goes into store, and rows come from there first */
 	Tuplestorestate *store; /* emitted rows, to go back to, or NULL */
 	bool marked;            /* mark is set: a position in the reader's chunk */
@@ -58,6 +59,7 @@ typedef struct GpuSortScanState
 	struct GpuSortScanState *inner;
 
 	GpuSortRowStream stream;
+	struct GpuSortAhead *ahead; /* rows that a client fetches, for ahead.c, or NULL */
 } GpuSortScanState;
 
 /* Returns the node as PostgreSQL sees it. */

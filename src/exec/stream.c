@@ -14,8 +14,9 @@
  * Where the statement runs without workers, there may be some for this: they are started when the first row is asked
  * for, and have ended when it is given out (gather.c).
  *
- * Going back: a node that may be asked to scan backward keeps the rows it has
- * emitted in a tuplestore, which spills beyond work_mem.  A marked position, below
+ * Going back: a node that may be asked to scan backward, as that of each cursor that is not said to be NO SCROLL,
+ * counts the rows that it emits.  When it is asked for the first time it reads them again from the service, into a
+ * tuplestore, which spills beyond work_mem, and keeps there what it emits from then on.  A marked position, below
  * a merge join, is one in the current chunk; rows are kept only when the reader
  * leaves that chunk, or rows come from elsewhere, before another is marked.  Rows whose
  * resjunk attributes are cut off when they are emitted are kept from the first mark on.
@@ -104,7 +105,12 @@ stream_next_other(GpuSortScanState *state)
 	}
 	row = gpusort_sort_next_other(sort, true);
 	if (row == NULL)
+	{
+		if (state->eflags & EXEC_FLAG_BACKWARD)
+			state->stream.ended = true;
 		return sort->stage == GPUSORT_STAGE_SERVICE ? state->rows->visible : NULL;
+	}
+	state->stream.emitted++;
 	if (sort->stage == GPUSORT_STAGE_SERVICE && first && reader->expected.first > 0)
 		gpusort_bound_pass(state->limit, reader->expected.first);
 	return row;
@@ -125,13 +131,48 @@ stream_next(GpuSortScanState *state)
 		TupleTableSlot *slot = gpusort_sort_next_tied(sort);
 
 		if (slot != NULL)
+		{
+			state->stream.emitted++;
 			return slot;
+		}
 	}
 	row = gpusort_reader_plain_row(&sort->service.reader);
 	if (unlikely(row == NULL))
 		return stream_next_other(state);
 	sort->emitted = true;
+	state->stream.emitted++;
 	return show(state, row);
+}
+
+/*
+ * Keeps the rows that were emitted, which the service gives again, and those that will be: the node is asked to go
+ * back for the first time.
+ */
+static pg_noinline void
+keep_emitted(GpuSortScanState *state)
+{
+	GpuSortRowStream *stream = &state->stream;
+	GpuSortState *sort = state->sort;
+	const uint64 emitted = stream->emitted;
+	const bool ended = stream->ended;
+	GpuSortFailure failure;
+
+	if (!gpusort_sort_rewind(sort, &failure))
+		gpusort_sort_report_lost(true, &failure);
+	sort->emitted = true; /* too late to fall back */
+	stream->emitted = 0;
+	keep_rows(state);
+	(void) tuplestore_advance(stream->store, true); /* to its end */
+	while (stream->emitted < emitted)
+	{
+		TupleTableSlot *row = stream_next(state);
+
+		CHECK_FOR_INTERRUPTS();
+		if (TupIsNull(row))
+			elog(ERROR, "rows that were emitted are not there any more");
+		tuplestore_puttupleslot(stream->store, row);
+	}
+	stream->ended = ended;
 }
 
 /* Emits the next row, for a node that may go back: keeps the rows that are emitted. */
@@ -311,9 +352,13 @@ next_row(GpuSortScanState *state)
 			sort_input(state);
 		}
 		estate->es_direction = forward ? ForwardScanDirection : BackwardScanDirection;
-		if (sort->stage == GPUSORT_STAGE_SERVICE && (state->eflags & EXEC_FLAG_BACKWARD))
+		/* a mark is a position in the store, where the node may go back */
+		if (sort->stage == GPUSORT_STAGE_SERVICE && (state->eflags & EXEC_FLAG_BACKWARD) &&
+			(state->eflags & EXEC_FLAG_MARK))
 			keep_rows(state);
 	}
+	if (!forward && sort->stage == GPUSORT_STAGE_SERVICE && !state->stream.keeping)
+		keep_emitted(state);
 	while (row == NULL && sort->stage == GPUSORT_STAGE_SERVICE)
 		row = state->stream.keeping ? stored_next(state, forward) : stream_next(state);
 	if (row == NULL && sort->stage == GPUSORT_STAGE_NATIVE)
@@ -325,6 +370,14 @@ next_row(GpuSortScanState *state)
 	return row != NULL ? row : ExecClearTuple(state->rows->visible);
 }
 
+/* Returns true if the row before is asked for. */
+static inline bool
+goes_back(const GpuSortScanState *state)
+{
+	return unlikely(state->eflags & EXEC_FLAG_BACKWARD) &&
+		!ScanDirectionIsForward(state->css.ss.ps.state->es_direction);
+}
+
 /* Emits the next row, an empty slot after the last, as the ExecCustomScan callback; it is an error if rows are lost. */
 TupleTableSlot *
 gpusort_stream_row(CustomScanState *node)
@@ -333,7 +386,7 @@ gpusort_stream_row(CustomScanState *node)
 	TupleTableSlot *row;
 
 	/* Nothing here waits within a chunk, so interrupts are looked at between chunks. */
-	if (likely(state->sort->stage == GPUSORT_STAGE_SERVICE && !state->stream.keeping))
+	if (likely(state->sort->stage == GPUSORT_STAGE_SERVICE && !state->stream.keeping && !goes_back(state)))
 	{
 		row = stream_next(state);
 		if (likely(row != NULL))
@@ -410,6 +463,7 @@ gpusort_stream_start_over(GpuSortScanState *state)
 	stream->keeping = false;
 	stream->marked = false;
 	stream->ended = false;
+	stream->emitted = 0;
 }
 
 /*
@@ -419,7 +473,7 @@ gpusort_stream_start_over(GpuSortScanState *state)
 bool
 gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
 {
-	if (state->sort->stage == GPUSORT_STAGE_SERVICE && (state->eflags & EXEC_FLAG_BACKWARD))
+	if (state->sort->stage == GPUSORT_STAGE_SERVICE && (state->eflags & EXEC_FLAG_BACKWARD) && state->stream.keeping)
 	{
 		tuplestore_rescan(state->stream.store);
 		return true;

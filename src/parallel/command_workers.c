@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * command_workers.c
- *	  Parallel workers for a command that sorts rows without a plan.
+ *	  Parallel workers for a command that sorts rows without a plan, or forms some.
  *
- * Beside the sort they share a struct of the command's own, which begins with GpuSortClaims.  What they log, and the
- * buffers that they use, count for the command, as they do in PostgreSQL's own builds of indexes.
+ * Beside the sort, if there is one, they share a struct of the command's own, which begins with GpuSortClaims.  What
+ * they log, and the buffers that they use, count for the command, as they do in PostgreSQL's own builds of indexes.
  *
  * Legal order of calls.  The leader: prepare, when the sort has been begun in the service; launch, when what is shared
  * is filled in; finish, which waits for workers, and may be called again; end, when the sort has been detached.  A
@@ -40,7 +40,8 @@ allocate(ParallelContext *context, uint64 key, Size bytes)
 
 /*
  * Makes so many workers, or fewer, that will start in a function of this module, and moves what processes share of the
- * sort to their memory.  Returns bytes of it, zeroed, for what the command shares; NULL: there are no workers.
+ * sort to their memory, if there is one.  Returns bytes of it, zeroed, for what the command shares; NULL: there are no
+ * workers.
  */
 void *
 gpusort_command_workers_prepare(GpuSortCommandWorkers *workers, const char *entry, int wanted, Size bytes,
@@ -54,7 +55,7 @@ gpusort_command_workers_prepare(GpuSortCommandWorkers *workers, const char *entr
 	EnterParallelMode();
 	context = CreateParallelContext(gpusort_module_path(), entry, wanted);
 	wanted = context->nworkers;
-	shared_sort = gpusort_parallel_sort_estimate(sort, wanted);
+	shared_sort = sort != NULL ? gpusort_parallel_sort_estimate(sort, wanted) : 0;
 	shm_toc_estimate_chunk(&context->estimator, bytes);
 	shm_toc_estimate_chunk(&context->estimator, shared_sort);
 	shm_toc_estimate_chunk(&context->estimator, mul_size(wanted, sizeof(WalUsage)));
@@ -71,7 +72,8 @@ gpusort_command_workers_prepare(GpuSortCommandWorkers *workers, const char *entr
 	}
 	workers->context = context;
 	shared = allocate(context, KEY_SHARED, bytes);
-	gpusort_parallel_sort_initialize(sort, allocate(context, KEY_SORT, shared_sort), context->seg, wanted);
+	if (sort != NULL)
+		gpusort_parallel_sort_initialize(sort, allocate(context, KEY_SORT, shared_sort), context->seg, wanted);
 	workers->wal = allocate(context, KEY_WAL, mul_size(wanted, sizeof(WalUsage)));
 	workers->buffers = allocate(context, KEY_BUFFERS, mul_size(wanted, sizeof(BufferUsage)));
 	if (query > 0)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * command_workers.h
- *	  Parallel workers for a command that sorts rows without a plan.
+ *	  Parallel workers for a command that sorts rows without a plan, or forms some.
  *
  *-------------------------------------------------------------------------
  */
