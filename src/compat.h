@@ -40,6 +40,13 @@
 #define pg_attribute_always_inline pg_always_inline
 #endif
 
+/* Whether values of a domain are checked; its user has included utils/typcache.h. */
+#if PG_VERSION_NUM < 190000
+#define DOMAIN_HAS_CONSTRAINTS(type) DomainHasConstraints(type)
+#else
+#define DOMAIN_HAS_CONSTRAINTS(type) DomainHasConstraints(type, NULL)
+#endif
+
 /* The number that this backend has for its transaction; its user has included storage/proc.h. */
 #if PG_VERSION_NUM < 170000
 #define MY_TRANSACTION (MyProc->lxid)

@@ -380,8 +380,7 @@ executor_start(QueryDesc *query, int eflags)
 		previous_executor_start(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
-	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-		gpusort_shards_note_statement(query->plannedstmt);
+	gpusort_shards_note_start(query->plannedstmt, (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0);
 	if (nodes_begun != nodes && query->planstate != NULL)
 		(void) visit(query->planstate, NULL);
 	if (is_shown_as_run(query, eflags))
@@ -395,6 +394,7 @@ executor_end(QueryDesc *query)
 
 	if (is_shown_as_run(query, query->estate->es_top_eflags))
 		(void) set_tag(query->planstate, &tag);
+	gpusort_shards_note_end();
 	if (previous_executor_end)
 		previous_executor_end(query);
 	else

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * output_functions.c
- *	  Whether parallel workers may give out values of a type.
+ *	  Whether parallel workers may give out values of a type, or take them in.
  *
- * A type's output function (text) or send function (binary) must be parallel safe.  Those of arrays, composite types
- * and ranges call the functions of what values are made of, so these must be, too.  Of an anonymous record, and of
- * pseudo-types that can be arrays, it is known when a value is there only: workers may not.  All of PostgreSQL's
- * own types have parallel safe functions.
+ * A type's output function (text), send function (binary) or input function must be parallel safe.  Those of arrays,
+ * composite types and ranges call the functions of what values are made of, so these must be, too.  Of an anonymous
+ * record, and of pseudo-types that can be arrays, it is known when a value is there only: workers may not.  Nor may
+ * they check what a domain demands.  All of PostgreSQL's own types have parallel safe functions.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,11 +20,19 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-static bool may_give_out(Oid type, bool binary);
+/* What is done with values */
+typedef enum ValueUse
+{
+	WRITE_TEXT,
+	WRITE_BINARY,
+	READ_TEXT,
+} ValueUse;
 
-/* Returns true if workers may give out all columns of a composite type. */
+static bool may_do(Oid type, ValueUse use);
+
+/* Returns true if workers may do that with all columns of a composite type. */
 static bool
-may_give_out_columns(Oid type, bool binary)
+may_do_columns(Oid type, ValueUse use)
 {
 	TupleDesc desc = lookup_rowtype_tupdesc_copy(type, -1);
 	bool may = true;
@@ -32,14 +40,29 @@ may_give_out_columns(Oid type, bool binary)
 	for (int i = 0; may && i < desc->natts; i++)
 	{
 		if (!TupleDescAttr(desc, i)->attisdropped)
-			may = may_give_out(TupleDescAttr(desc, i)->atttypid, binary);
+			may = may_do(TupleDescAttr(desc, i)->atttypid, use);
 	}
 	FreeTupleDesc(desc);
 	return may;
 }
 
+/* The function of a type for that; InvalidOid: it has none. */
+static Oid
+function_of(Form_pg_type form, ValueUse use)
+{
+	switch (use)
+	{
+		case WRITE_TEXT:
+			return form->typoutput;
+		case WRITE_BINARY:
+			return form->typsend;
+		default:
+			return form->typinput;
+	}
+}
+
 static bool
-may_give_out(Oid type, bool binary)
+may_do(Oid type, ValueUse use)
 {
 	Oid base = getBaseType(type);
 	Oid element;
@@ -48,11 +71,13 @@ may_give_out(Oid type, bool binary)
 	char kind;
 
 	check_stack_depth();
+	if (use == READ_TEXT && base != type && DOMAIN_HAS_CONSTRAINTS(type))
+		return false;
 	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(base));
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	kind = ((Form_pg_type) GETSTRUCT(tuple))->typtype;
-	function = binary ? ((Form_pg_type) GETSTRUCT(tuple))->typsend : ((Form_pg_type) GETSTRUCT(tuple))->typoutput;
+	function = function_of((Form_pg_type) GETSTRUCT(tuple), use);
 	ReleaseSysCache(tuple);
 	if (!OidIsValid(function) || func_parallel(function) != PROPARALLEL_SAFE)
 		return false;
@@ -61,15 +86,15 @@ may_give_out(Oid type, bool binary)
 		case TYPTYPE_BASE:
 			/* int2vector and its like have elements, too */
 			element = get_element_type(base);
-			return !OidIsValid(element) || may_give_out(element, binary);
+			return !OidIsValid(element) || may_do(element, use);
 		case TYPTYPE_ENUM:
 			return true;
 		case TYPTYPE_COMPOSITE:
-			return may_give_out_columns(base, binary);
+			return may_do_columns(base, use);
 		case TYPTYPE_RANGE:
-			return may_give_out(get_range_subtype(base), binary);
+			return may_do(get_range_subtype(base), use);
 		case TYPTYPE_MULTIRANGE:
-			return may_give_out(get_multirange_range(base), binary);
+			return may_do(get_multirange_range(base), use);
 		default:
 			return false;
 	}
@@ -88,8 +113,15 @@ gpusort_why_no_output(TupleDesc desc, const int16 *formats)
 
 		if (formats[i] != 0 && formats[i] != 1)
 			return "the format of a column is not known";
-		if (!may_give_out(attribute->atttypid, formats[i] == 1))
+		if (!may_do(attribute->atttypid, formats[i] == 1 ? WRITE_BINARY : WRITE_TEXT))
 			return psprintf("the output of column \"%s\" is not known to be parallel safe", NameStr(attribute->attname));
 	}
 	return NULL;
+}
+
+/* Returns true if workers may take in values of a type as text. */
+bool
+gpusort_may_input(Oid type)
+{
+	return may_do(type, READ_TEXT);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * output_functions.h
- *	  Whether parallel workers may give out values of a type.
+ *	  Whether parallel workers may give out values of a type, or take them in.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,6 +12,7 @@
 
 #include "access/tupdesc.h"
 
+extern bool gpusort_may_input(Oid type);
 extern const char *gpusort_why_no_output(TupleDesc desc, const int16 *formats);
 
 #endif /* GPUSORT_OUTPUT_FUNCTIONS_H */

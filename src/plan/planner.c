@@ -50,6 +50,7 @@
 #include "plan/offer/shard_scans.h"
 #include "plan/offer/upper_paths.h"
 #include "plan/shard_queries.h"
+#include "plan/shard_snapshots.h"
 #include "plan/statement.h"
 #include "plan/tell/explain_option.h"
 #include "settings.h"
@@ -93,8 +94,9 @@ look_at_table(TABLE_HOOK_PARAMETERS)
 {
 	if (previous_table != NULL)
 		previous_table(TABLE_HOOK_ARGUMENTS);
-	if (gpusort_offers_are_wanted() && !is_planned_aside(root))
-		gpusort_shard_scans_prepare(root, rel);
+	gpusort_shard_scans_prepare(root, rel,
+								gpusort_offers_are_wanted() && !is_planned_aside(root) &&
+									!gpusort_statement_leaves_shards());
 }
 
 static void
@@ -168,12 +170,24 @@ plan_with_offers(bool wanted, const GpuSortStatement *statement, PLANNER_PARAMET
 	return stmt;
 }
 
-/* Plans a statement, and puts GpuSort in the place of the Sorts that are left. */
+/*
+ * Plans a statement, and puts GpuSort in the place of the Sorts that are left.  If some of a server's tables would be
+ * read by postgres_fdw alone, and others by all processes, in another snapshot, it is planned again without that.
+ */
 static PlannedStmt *
 plan_and_finish(const GpuSortStatement *statement, GpuSortDecisions *decisions, PLANNER_PARAMETERS)
 {
+	Query *again = gpusort_shard_connections > 1 && !gpusort_estimate_is_wanted() ? copyObject(parse) : NULL;
 	PlannedStmt *stmt = plan_with_offers(true, statement, PLANNER_ARGUMENTS);
 
+	if (again != NULL && gpusort_reads_shards_in_two_ways(stmt))
+	{
+		GpuSortStatement native = *statement;
+
+		native.leaves_shards = true;
+		parse = again;
+		stmt = plan_with_offers(true, &native, PLANNER_ARGUMENTS);
+	}
 	decisions->log = decisions->log && gpusort_decisions_are_logged(stmt);
 	gpusort_finish(stmt, statement, decisions->log || decisions->keep ? decisions : NULL);
 	return stmt;

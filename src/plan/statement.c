@@ -174,3 +174,10 @@ gpusort_statement_select_hazard(void)
 {
 	return current.select_hazard;
 }
+
+/* Returns true if postgres_fdw alone reads the statement's foreign tables. */
+bool
+gpusort_statement_leaves_shards(void)
+{
+	return current.leaves_shards;
+}

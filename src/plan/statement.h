@@ -21,6 +21,7 @@ typedef struct GpuSortStatement
 	bool starts_workers; /* its GpuSorts may start workers, though the statement runs without (own_workers.h) */
 	bool one_reader;     /* it is planned with such workers, so one process returns its rows */
 	bool fills_pages;    /* it is planned with such workers, and all processes put its rows into pages of a table */
+	bool leaves_shards;  /* postgres_fdw alone reads its foreign tables */
 	char select_hazard;  /* max_parallel_hazard of what workers may do of an INSERT that is planned so; otherwise 0 */
 } GpuSortStatement;
 
@@ -33,5 +34,6 @@ extern bool gpusort_statement_reads_tables(void);
 extern bool gpusort_statement_shares_output(void);
 extern bool gpusort_statement_fills_pages(void);
 extern char gpusort_statement_select_hazard(void);
+extern bool gpusort_statement_leaves_shards(void);
 
 #endif /* GPUSORT_STATEMENT_H */

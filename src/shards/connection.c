@@ -11,8 +11,9 @@
  * A connection belongs to a statement, and is closed when that ends, however it ends.  A query that still runs in the
  * shard then finds out by itself that nobody reads its rows.
  *
- * Legal order of calls: connect; then ask, or copy_begin and copy_row until that returns NULL; release, after which the
- * connection may be used for the next.  What is released before the last row has come is closed.
+ * Legal order of calls: snapshot, in the leader; in each process connect; then ask, or copy_begin and copy_row until
+ * that returns NULL; release, after which the connection may be used for the next.  What is released before the last
+ * row has come is closed, and with the leader's the snapshot may go: so that is for the statement's end.
  *
  *-------------------------------------------------------------------------
  */
@@ -99,7 +100,9 @@ add_options(ConnectionOptions *options, const PQconninfoOption *known, const Lis
 	{
 		DefElem *option = lfirst_node(DefElem, cell);
 
-		if (!is_passed_on(known, option->defname))
+		/* what stands for something in an application_name is postgres_fdw's */
+		if (!is_passed_on(known, option->defname) ||
+			(strcmp(option->defname, "application_name") == 0 && strchr(defGetString(option), '%') != NULL))
 			continue;
 		add_option(options, option->defname, defGetString(option));
 		if (strcmp(option->defname, "password") == 0)
@@ -154,6 +157,23 @@ has_mapping(Oid server, Oid user)
 		SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(InvalidOid), ObjectIdGetDatum(server));
 }
 
+/* Returns true if a connection may lead to one of several servers, of which each has its own snapshots. */
+static bool
+has_several_hosts(const ForeignServer *server)
+{
+	ListCell *cell;
+
+	foreach(cell, server->options)
+	{
+		DefElem *option = lfirst_node(DefElem, cell);
+
+		if ((strcmp(option->defname, "host") == 0 || strcmp(option->defname, "hostaddr") == 0) &&
+			strchr(defGetString(option), ',') != NULL)
+			return true;
+	}
+	return false;
+}
+
 /* Returns true if a user may connect to a server in a way that this file has: not by delegated credentials, say. */
 bool
 gpusort_shard_may_connect(Oid server, Oid user)
@@ -161,7 +181,7 @@ gpusort_shard_may_connect(Oid server, Oid user)
 	const UserMapping *mapping;
 	ListCell *cell;
 
-	if (!has_mapping(server, user))
+	if (!has_mapping(server, user) || has_several_hosts(GetForeignServer(server)))
 		return false;
 	mapping = GetUserMapping(user, server);
 	if (!wants_password(mapping))
@@ -378,60 +398,88 @@ open_connection(GpuSortShardConnection *connection, const char *snapshot, const 
 	return begin_transaction(connection, snapshot, why_not);
 }
 
-/* Returns a connection of a statement that nobody uses now, in a snapshot, or one of its own; NULL: there is none. */
-static GpuSortShardConnection *
-find_connection(const EState *estate, Oid server, Oid user, const char *snapshot)
+/* Returns true if a connection is one of a statement's to a server. */
+static bool
+is_of(const GpuSortShardConnection *connection, const EState *estate, Oid server, Oid user)
 {
-	dlist_iter iter;
+	return connection->estate == estate && connection->server == server && connection->user == user;
+}
 
-	dlist_foreach(iter, &connections)
+/* Opens a connection for a statement; NULL, with a reason, if there is none. */
+static GpuSortShardConnection *
+make_connection(EState *estate, Oid server, Oid user, const char *snapshot, const char **why_not)
+{
+	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+	GpuSortShardConnection *connection = palloc0(sizeof(GpuSortShardConnection));
+
+	connection->estate = estate;
+	connection->server = server;
+	connection->user = user;
+	connection->at_end.func = end_connection;
+	connection->at_end.arg = connection;
+	MemoryContextRegisterResetCallback(estate->es_query_cxt, &connection->at_end);
+	if (!open_connection(connection, snapshot, why_not))
 	{
-		GpuSortShardConnection *connection = dlist_container(GpuSortShardConnection, link, iter.cur);
-
-		if (connection->estate == estate && connection->server == server && connection->user == user &&
-			!connection->used &&
-			(snapshot != NULL ? strcmp(connection->snapshot, snapshot) == 0 : connection->own_snapshot))
-			return connection;
+		close_connection(connection);
+		connection = NULL;
 	}
-	return NULL;
+	MemoryContextSwitchTo(caller);
+	return connection;
 }
 
 /*
- * Returns a connection for a statement, in this snapshot of the server; NULL for one whose own snapshot others may
- * import.  Returns NULL, with a reason, if there is none; the caller may do without.
+ * Returns a connection for a statement, in this snapshot of the server; NULL, with a reason, if there is none, and the
+ * caller may do without.
  */
 GpuSortShardConnection *
 gpusort_shard_connect(EState *estate, Oid server, Oid user, const char *snapshot, const char **why_not)
 {
 	GpuSortShardConnection *connection;
+	dlist_iter iter;
 
 	if (gpusort_libpq() == NULL)
 	{
 		*why_not = "libpq is not loaded";
 		return NULL;
 	}
-	connection = find_connection(estate, server, user, snapshot);
-	if (connection == NULL)
+	dlist_foreach(iter, &connections)
 	{
-		MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
-
-		connection = palloc0(sizeof(GpuSortShardConnection));
-		connection->estate = estate;
-		connection->server = server;
-		connection->user = user;
-		connection->at_end.func = end_connection;
-		connection->at_end.arg = connection;
-		MemoryContextRegisterResetCallback(estate->es_query_cxt, &connection->at_end);
-		if (!open_connection(connection, snapshot, why_not))
+		connection = dlist_container(GpuSortShardConnection, link, iter.cur);
+		if (is_of(connection, estate, server, user) && !connection->used && strcmp(connection->snapshot, snapshot) == 0)
 		{
-			close_connection(connection);
-			connection = NULL;
+			connection->used = true;
+			return connection;
 		}
-		MemoryContextSwitchTo(caller);
 	}
+	connection = make_connection(estate, server, user, snapshot, why_not);
 	if (connection != NULL)
 		connection->used = true;
 	return connection;
+}
+
+/*
+ * Returns the snapshot of a server that all of a statement's connections read in, in the leader; NULL, with a reason,
+ * if there is none.  It lasts as long as the statement.
+ */
+const char *
+gpusort_shard_snapshot(EState *estate, Oid server, Oid user, const char **why_not)
+{
+	GpuSortShardConnection *connection;
+	dlist_iter iter;
+
+	if (gpusort_libpq() == NULL)
+	{
+		*why_not = "libpq is not loaded";
+		return NULL;
+	}
+	dlist_foreach(iter, &connections)
+	{
+		connection = dlist_container(GpuSortShardConnection, link, iter.cur);
+		if (is_of(connection, estate, server, user) && connection->own_snapshot)
+			return connection->snapshot;
+	}
+	connection = make_connection(estate, server, user, NULL, why_not);
+	return connection != NULL ? connection->snapshot : NULL;
 }
 
 /* Lets others of the statement use the connection. */
@@ -441,13 +489,6 @@ gpusort_shard_release(GpuSortShardConnection *connection)
 	if (connection->copying || connection->failed)
 		close_connection(connection);
 	connection->used = false;
-}
-
-/* Returns the snapshot that a connection reads in. */
-const char *
-gpusort_shard_snapshot(const GpuSortShardConnection *connection)
-{
-	return connection->snapshot;
 }
 
 /* Returns the version of its server, such as 150020. */

@@ -18,10 +18,10 @@
 typedef struct GpuSortShardConnection GpuSortShardConnection;
 
 extern bool gpusort_shard_may_connect(Oid server, Oid user);
+extern const char *gpusort_shard_snapshot(EState *estate, Oid server, Oid user, const char **why_not);
 extern GpuSortShardConnection *gpusort_shard_connect(EState *estate, Oid server, Oid user, const char *snapshot,
 													 const char **why_not);
 extern void gpusort_shard_release(GpuSortShardConnection *connection);
-extern const char *gpusort_shard_snapshot(const GpuSortShardConnection *connection);
 extern int gpusort_shard_version(const GpuSortShardConnection *connection);
 extern bool gpusort_shard_ask(GpuSortShardConnection *connection, const char *sql, char **values, int count,
 							  const char **why_not);

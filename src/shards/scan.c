@@ -11,8 +11,11 @@
  * functions for what comes as text.  Conditions that it does not send are evaluated here.
  *
  * If the statement may not use other connections (transaction.c), or the leader gets none, there are no workers, and
- * the leader reads the whole table by postgres_fdw's own node.  A worker that gets none takes no part; the leader
- * always does, so each part is read by somebody.
+ * the leader reads the whole table by postgres_fdw's own node.
+ *
+ * A process that has no row any more says so for all: PostgreSQL begins a Parallel Append's scan in no other one then,
+ * and a Parallel Hash takes its table for complete.  So a worker that gets no connection says it when all parts are
+ * taken, and tries again before.  The leader, which has one, takes them in any case.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,20 +34,27 @@
 #include "miscadmin.h"
 #include "node.h"
 #include "optimizer/optimizer.h"
+#include "pgstat.h"
 #include "port/atomics.h"
 #include "settings.h"
 #include "shards/connection.h"
 #include "shards/transaction.h"
 #include "storage/block.h"
+#include "storage/latch.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 
 /* A part has so many pages at least: a query for it takes about a millisecond beside its rows. */
 #define PART_PAGES 256
 
 /* Parts that each process has on average, so that all end at about the same time */
 #define PARTS_PER_PROCESS 4
+
+/* For so long a process that gets no connection tries again, after so many milliseconds. */
+#define CONNECT_SECONDS 30
+#define TRY_AGAIN_MS    50
 
 /* PostgreSQL versions from this one on read a range of row numbers without the rest of the table. */
 #define READS_RANGES_FROM 140000
@@ -55,6 +65,8 @@ typedef struct ShardScanShared
 	uint32 parts; /* number of them */
 	uint32 pages; /* of a part; the last has all that come after it, too */
 	char snapshot[GPUSORT_SNAPSHOT_NAME_BYTES];
+	Oid user;              /* as whom the statement reads */
+	pg_atomic_uint32 over; /* 1: nobody wants rows any more */
 	pg_atomic_uint32 next; /* part */
 	pg_atomic_uint32 connections;
 } ShardScanShared;
@@ -140,17 +152,22 @@ find_parts(ShardScanState *state, GpuSortShardConnection *connection, int proces
 static bool
 begin_parts(ShardScanState *state, int processes)
 {
+	EState *estate = state->css.ss.ps.state;
 	GpuSortShardConnection *connection;
+	const char *snapshot;
 	bool begun;
 
 	if (state->why_not == NULL && !parallel_leader_participation)
 		state->why_not = "parallel_leader_participation is off";
 	if (state->why_not != NULL)
 		return false;
-	connection = gpusort_shard_connect(state->css.ss.ps.state, state->server, state->user, NULL, &state->why_not);
+	snapshot = gpusort_shard_snapshot(estate, state->server, state->user, &state->why_not);
+	if (snapshot == NULL)
+		return false;
+	strlcpy(state->shared->snapshot, snapshot, sizeof(state->shared->snapshot));
+	connection = gpusort_shard_connect(estate, state->server, state->user, snapshot, &state->why_not);
 	if (connection == NULL)
 		return false;
-	strlcpy(state->shared->snapshot, gpusort_shard_snapshot(connection), sizeof(state->shared->snapshot));
 	begun = find_parts(state, connection, processes, &state->why_not);
 	gpusort_shard_release(connection);
 	return begun;
@@ -170,11 +187,15 @@ begin_shared(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 
 	state->shared = coordinate;
 	memset(state->shared, 0, sizeof(ShardScanShared));
+	state->shared->user = state->user;
+	state->ended = false;
+	pg_atomic_init_u32(&state->shared->over, 0);
 	pg_atomic_init_u32(&state->shared->next, 0);
 	pg_atomic_init_u32(&state->shared->connections, 0);
 	state->shared->own = begin_parts(state, pcxt->nworkers + 1);
-	if (!state->shared->own)
-		pcxt->nworkers_to_launch = 0;
+	/* other nodes may want more workers; the leader has a connection, too */
+	pcxt->nworkers_to_launch =
+		state->shared->own ? Min(pcxt->nworkers_to_launch, Max(gpusort_shard_connections - 1, 0)) : 0;
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -215,33 +236,43 @@ part_command(const ShardScanState *state, uint32 n)
 	return sql.data;
 }
 
-/* Gets this process a connection; false: it takes no part. */
+/* Returns true if there are parts that nobody has taken. */
+static bool
+are_parts_left(const ShardScanState *state)
+{
+	return pg_atomic_read_u32(&state->shared->next) < state->shared->parts &&
+		pg_atomic_read_u32(&state->shared->over) == 0;
+}
+
+/* Gets this process a connection; false: others have taken all parts before it got one. */
 static bool
 get_connection(ShardScanState *state)
 {
-	const char *why_not;
+	const TimestampTz until = GetCurrentTimestamp() + CONNECT_SECONDS * USECS_PER_SEC;
+	const char *why_not = NULL;
 
-	if (state->connection != NULL)
-		return true;
-	/* the leader has one, and worker number 0 would have the second */
-	if (IsParallelWorker() && ParallelWorkerNumber + 2 > gpusort_shard_connections)
-		return false;
-	state->connection = gpusort_shard_connect(state->css.ss.ps.state, state->server, state->user,
-											  state->shared->snapshot, &why_not);
-	if (state->connection != NULL)
+	while (state->connection == NULL)
 	{
-		pg_atomic_fetch_add_u32(&state->shared->connections, 1);
-		return true;
+		if (!are_parts_left(state))
+			return false;
+		state->connection = gpusort_shard_connect(state->css.ss.ps.state, state->server, state->user,
+												  state->shared->snapshot, &why_not);
+		if (state->connection != NULL)
+		{
+			pg_atomic_fetch_add_u32(&state->shared->connections, 1);
+			break;
+		}
+		if (GetCurrentTimestamp() >= until)
+			ereport(ERROR,
+					(errcode(ERRCODE_FDW_UNABLE_TO_ESTABLISH_CONNECTION),
+					 errmsg("could not read foreign table \"%s\" over another connection: %s",
+							RelationGetRelationName(state->css.ss.ss_currentRelation), why_not),
+					 errhint("gpusort.shard_connections = 0 prevents that.")));
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, TRY_AGAIN_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
 	}
-	if (!IsParallelWorker())
-		ereport(ERROR,
-				(errcode(ERRCODE_FDW_UNABLE_TO_ESTABLISH_CONNECTION),
-				 errmsg("could not read foreign table \"%s\" over another connection: %s",
-						RelationGetRelationName(state->css.ss.ss_currentRelation), why_not),
-				 errhint("gpusort.shard_connections = 0 prevents that.")));
-	if (gpusort_log_decisions)
-		ereport(LOG, (errmsg("gpusort: a worker reads no rows of a shard: %s", why_not)));
-	return false;
+	return true;
 }
 
 /* Lets other nodes of this process use the connection. */
@@ -261,9 +292,9 @@ begin_part(ShardScanState *state)
 	MemoryContext caller;
 	uint32 part;
 
-	if (!get_connection(state))
-		return false;
-	part = pg_atomic_fetch_add_u32(&state->shared->next, 1);
+	part = state->shared->parts;
+	if (are_parts_left(state) && get_connection(state))
+		part = pg_atomic_fetch_add_u32(&state->shared->next, 1);
 	if (part >= state->shared->parts)
 	{
 		leave_connection(state);
@@ -397,21 +428,37 @@ next_own(ShardScanState *state)
 	return slot;
 }
 
+/* Begins postgres_fdw's own node, as the user with whom the statement has begun. */
+static void
+begin_whole(ShardScanState *state)
+{
+	CustomScan *plan = (CustomScan *) state->css.ss.ps.plan;
+	EState *estate = state->css.ss.ps.state;
+	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+	Oid user;
+	int security;
+
+	/* an error puts the user back */
+	GetUserIdAndSecContext(&user, &security);
+	SetUserIdAndSecContext(state->user, security | SECURITY_LOCAL_USERID_CHANGE);
+	state->whole = castNode(ForeignScanState, ExecInitNode(linitial(plan->custom_plans), estate, 0));
+	SetUserIdAndSecContext(user, security);
+	MemoryContextSwitchTo(caller);
+}
+
 /* The same of the whole table, by postgres_fdw's own node. */
 static TupleTableSlot *
 next_whole(ShardScanState *state)
 {
-	EState *estate = state->css.ss.ps.state;
-	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+	MemoryContext caller;
 	ExprContext *econtext;
 	TupleTableSlot *row;
 
 	if (state->whole == NULL)
-		state->whole = castNode(ForeignScanState,
-								ExecInitNode(linitial(((CustomScan *) state->css.ss.ps.plan)->custom_plans), estate, 0));
+		begin_whole(state);
 	econtext = state->whole->ss.ps.ps_ExprContext;
 	ResetExprContext(econtext);
-	MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	row = state->whole->fdwroutine->IterateForeignScan(state->whole);
 	MemoryContextSwitchTo(caller);
 	if (TupIsNull(row))
@@ -424,6 +471,8 @@ next_row(ScanState *ss)
 {
 	ShardScanState *state = (ShardScanState *) ss;
 
+	if (state->ended)
+		return ExecClearTuple(ss->ss_ScanTupleSlot);
 	return state->shared != NULL && state->shared->own ? next_own(state) : next_whole(state);
 }
 
@@ -468,6 +517,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->info = gpusort_shard_plan_unpack((CustomScan *) css->ss.ps.plan);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
+	state->ended = false;
 	state->server = GetForeignTable(RelationGetRelid(css->ss.ss_currentRelation))->serverid;
 	state->user = GetUserId();
 	state->why_not = gpusort_shards_why_not_read();
@@ -478,7 +528,10 @@ begin(CustomScanState *css, EState *estate, int eflags)
 static void
 begin_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
 {
-	((ShardScanState *) css)->shared = coordinate;
+	ShardScanState *state = (ShardScanState *) css;
+
+	state->shared = coordinate;
+	state->user = state->shared->user;
 }
 
 static void
@@ -500,10 +553,14 @@ rescan(CustomScanState *css)
 static void
 begin_again(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 {
-	pg_atomic_write_u32(&((ShardScanState *) css)->shared->next, 0);
+	ShardScanState *state = (ShardScanState *) css;
+
+	state->shared = coordinate;
+	pg_atomic_write_u32(&state->shared->over, 0);
+	pg_atomic_write_u32(&state->shared->next, 0);
 }
 
-/* What others share goes with the workers; the leader may be asked for it later. */
+/* Nobody wants rows any more.  What processes share goes with the workers; figures may be asked for later. */
 static void
 shut_down(CustomScanState *css)
 {
@@ -514,6 +571,9 @@ shut_down(CustomScanState *css)
 	state->shown = state->shared->own;
 	state->parts = state->shared->parts;
 	state->connections = pg_atomic_read_u32(&state->shared->connections);
+	pg_atomic_write_u32(&state->shared->over, 1);
+	state->shared = NULL;
+	state->ended = true;
 }
 
 static void

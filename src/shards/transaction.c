@@ -4,9 +4,9 @@
  *	  Whether a statement may read foreign tables over connections of its own.
  *
  * In a transaction postgres_fdw reads all of a server's rows in one snapshot, that of its first query there, and sees
- * what the transaction has changed there.  Other connections do neither.  So a statement may only use them if it is
- * the first of its transaction that has to do with foreign tables, and if PostgreSQL itself would read its own tables
- * in a new snapshot for each statement.
+ * what the transaction has changed there.  Other connections do neither.  So a statement may only use them if nothing
+ * before it in its transaction can have changed or read a foreign table, if it is no part of another statement, which
+ * may have several such parts, and if PostgreSQL itself would read its own tables in a new snapshot for each statement.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,25 +18,37 @@
 #include "optimizer/optimizer.h"
 #include "storage/proc.h"
 
-/* The transaction in which foreign tables were last used */
+/* The transaction in which foreign tables may have been used last */
 static LocalTransactionId used_in = InvalidLocalTransactionId;
 
-/* Returns why the statement that begins may not; NULL if it may. */
+/* Statements of a transaction that have begun and not ended, cursors among them; after an error there may be fewer */
+static LocalTransactionId running_in = InvalidLocalTransactionId;
+static int running = 0;
+
+/* Returns why the statement that is planned or begins may not; NULL if it may. */
 const char *
 gpusort_shards_why_not_read(void)
 {
 	if (IsolationUsesXactSnapshot())
 		return "the transaction reads all of its rows in one snapshot";
 	if (used_in != InvalidLocalTransactionId && used_in == MY_TRANSACTION)
-		return "the transaction has used foreign tables before";
+		return "the transaction may have used foreign tables before";
+	if (running > 0 && running_in == MY_TRANSACTION)
+		return "another statement runs";
 	if (!parallel_leader_participation)
 		return "parallel_leader_participation is off";
 	return NULL;
 }
 
-/* A statement has begun: no later one of its transaction may, if it has foreign tables. */
+/* Something may use a foreign table by postgres_fdw. */
 void
-gpusort_shards_note_statement(const PlannedStmt *stmt)
+gpusort_shards_note_use(void)
+{
+	used_in = MY_TRANSACTION;
+}
+
+static bool
+has_foreign_table(const PlannedStmt *stmt)
 {
 	ListCell *cell;
 
@@ -45,17 +57,39 @@ gpusort_shards_note_statement(const PlannedStmt *stmt)
 		const RangeTblEntry *rte = lfirst(cell);
 
 		if (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_FOREIGN_TABLE)
-		{
-			used_in = MY_TRANSACTION;
-			return;
-		}
+			return true;
 	}
+	return false;
+}
+
+/*
+ * A statement has begun, which runs or is only explained.  What it writes may go to foreign partitions, which it does
+ * not name.
+ */
+void
+gpusort_shards_note_start(const PlannedStmt *stmt, bool runs)
+{
+	if (runs && (stmt->commandType != CMD_SELECT || stmt->hasModifyingCTE || has_foreign_table(stmt)))
+		gpusort_shards_note_use();
+	if (running_in != MY_TRANSACTION)
+		running = 0;
+	running_in = MY_TRANSACTION;
+	running++;
+}
+
+/* A statement has ended. */
+void
+gpusort_shards_note_end(void)
+{
+	if (running > 0 && running_in == MY_TRANSACTION)
+		running--;
 }
 
 /* A command begins, which may use foreign tables in another way. */
 void
 gpusort_shards_note_command(const Node *command)
 {
-	if (IsA(command, CopyStmt) || IsA(command, TruncateStmt) || IsA(command, ImportForeignSchemaStmt))
-		used_in = MY_TRANSACTION;
+	if (IsA(command, CopyStmt) || IsA(command, TruncateStmt) || IsA(command, ImportForeignSchemaStmt) ||
+		IsA(command, VacuumStmt))
+		gpusort_shards_note_use();
 }

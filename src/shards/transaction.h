@@ -13,7 +13,9 @@
 #include "nodes/plannodes.h"
 
 extern const char *gpusort_shards_why_not_read(void);
-extern void gpusort_shards_note_statement(const PlannedStmt *stmt);
+extern void gpusort_shards_note_use(void);
+extern void gpusort_shards_note_start(const PlannedStmt *stmt, bool runs);
+extern void gpusort_shards_note_end(void);
 extern void gpusort_shards_note_command(const Node *command);
 
 #endif /* GPUSORT_SHARD_TRANSACTION_H */

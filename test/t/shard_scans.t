@@ -114,8 +114,18 @@ is(scans('SELECT * FROM divided ORDER BY k', "$on SET gpusort.force = off; "), 0
 is(scans('SELECT * FROM divided ORDER BY k', "$on SET gpusort.shard_connections = 1; "), 0, 'nor by one connection');
 is(scans('SELECT * FROM divided ORDER BY k', "$on SET gpusort.enable = off; "), 0, 'nor without gpusort');
 is(scans("SELECT $_ FROM part0 ORDER BY k"), 0, "nor where $_ is asked for") for 'ctid', 'xmin', 'tableoid';
-is(scans('SELECT * FROM divided ORDER BY k', "BEGIN; $on SELECT FROM part0 LIMIT 1; "), 0,
-	'nor after another statement over foreign tables');
+is(scans('SELECT * FROM divided ORDER BY k', "BEGIN; $on $_; "), 0, "nor after $_ in the same transaction")
+	for 'SELECT FROM part0 LIMIT 1', 'ANALYZE part0', 'UPDATE whole SET g = g WHERE g < 0',
+	'CREATE TEMP TABLE made AS SELECT FROM part1';
+is(scans("SELECT $_"), 0, 'nor where postgres_fdw reads another table of the server')
+	for q{(SELECT sum(g) FROM part0 WHERE random() < 2), (SELECT count(*) FROM part0 WHERE ctid > '(0,0)')},
+	q{count(*) FROM (SELECT g::text FROM part0 WHERE random() < 2 UNION ALL SELECT ctid::text FROM part0) s};
+$main->safe_psql('postgres', q{CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS
+	$$BEGIN RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query; END$$});
+unlike($main->safe_psql('postgres', "$on SELECT plan_of('SELECT * FROM divided ORDER BY k')"), qr/GpuSortShardScan/,
+	'nor in a statement that is part of another');
+is(scans('SELECT * FROM part0 ORDER BY k', "BEGIN; ALTER $_ OPTIONS (ADD use_remote_estimate 'true'); $on"), 0,
+	"nor with use_remote_estimate of $_") for 'SERVER shard0', 'FOREIGN TABLE part0';
 is(scans('SELECT * FROM divided ORDER BY k', "BEGIN ISOLATION LEVEL REPEATABLE READ; $on"), 0,
 	'nor in a transaction with one snapshot');
 is(scans('SELECT * FROM divided ORDER BY k', "$on SET parallel_leader_participation = off; "), 0,
@@ -137,10 +147,19 @@ my $move = q{DO $$ BEGIN FOR i IN 1 .. 40 LOOP
 	COMMIT; END LOOP; END $$};
 my @movers = map { $_->session } @shards;
 my $sum = 'SELECT count(*) FROM (SELECT "Id" FROM divided ORDER BY k) s';
+my $twice = 'SELECT count(*), count(*) FILTER (WHERE a.g <> b.g) FROM (SELECT "Id", g FROM part0 OFFSET 0) a '
+	. 'LEFT JOIN (SELECT "Id", g FROM again OFFSET 0) b USING ("Id")';
+$main->safe_psql('postgres', q{CREATE FOREIGN TABLE again ("Id" int8, g int4) SERVER shard0
+	OPTIONS (schema_name 'Far "off', table_name 'The ''rows'''); ANALYZE again});
+my $rows0 = $main->safe_psql('postgres', 'SELECT count(*) FROM part0');
+is(scans($twice, "$on SET enable_mergejoin = off; "), 2, 'a table that is read twice');
 $_->send($move) for @movers;
 my %sums;
 $sums{ $main->safe_psql('postgres', "$on $sum") }++ for 1 .. 15;
 is(join(',', keys %sums), '40000', 'all rows once, while they move');
+%sums = ();
+$sums{ $main->safe_psql('postgres', "$on SET enable_mergejoin = off; $twice") }++ for 1 .. 15;
+is(join(',', keys %sums), "$rows0|0", 'the same values where a table is read twice');
 $_->result for @movers;
 
 # --- transactions ---------------------------------------------------------------------------------
@@ -150,6 +169,7 @@ for my $case ([ 'an INSERT', 'INSERT INTO part0 ("Id", g) SELECT -1, g FROM part
 	[ 'an INSERT in WITH',
 		'WITH i AS (INSERT INTO part0 ("Id", g) SELECT -1, g FROM part0 LIMIT 1 RETURNING 1) SELECT FROM i' ],
 	[ 'an INSERT in DO', 'DO $$ BEGIN INSERT INTO part0 ("Id", g) SELECT -1, g FROM part0 LIMIT 1; END $$' ],
+	[ 'an INSERT by the parent', 'INSERT INTO divided ("Id", g) SELECT -1, g FROM part0 LIMIT 1' ],
 	[ 'a COPY', q{COPY part0 ("Id", g) FROM PROGRAM 'echo -1 2' (DELIMITER ' ')} ])
 {
 	my ($name, $change) = @$case;
@@ -165,6 +185,24 @@ is($main->safe_psql('postgres', "$on SET plan_cache_mode = force_generic_plan; P
 is($main->safe_psql('postgres',
 	"$on BEGIN; DECLARE c CURSOR FOR SELECT \"Id\" FROM divided ORDER BY \"Id\"; FETCH 2 FROM c; "
 	. 'MOVE FORWARD ALL FROM c; COMMIT'), "1\n2", 'a cursor');
+
+# More workers than connections, since another table wants them
+for (1 .. 5)
+{
+	is($main->safe_psql('postgres', "$on SET gpusort.shard_connections = 2; SET max_parallel_workers_per_gather = 3; "
+		. 'SET gpusort.force = off; SELECT count(*) FROM (SELECT initcap(s) FROM part0 UNION ALL '
+		. 'SELECT initcap(s) FROM whole) s'), $rows0 + 40000, 'more workers than connections');
+}
+
+# Statements whose GpuSorts start workers of their own
+$main->safe_psql('postgres', 'CREATE TABLE taken (id int8, s text)');
+for my $case ([ 'an INSERT', 'INSERT INTO taken SELECT "Id", s FROM divided ORDER BY s; SELECT count(*) FROM taken' ],
+	[ 'a loop', 'DO $$DECLARE r record; n int := 0; BEGIN FOR r IN SELECT "Id" FROM divided ORDER BY initcap(s) LOOP '
+			. q{n := n + 1; END LOOP; PERFORM set_config('x.n', n::text, false); END$$; SHOW x.n} ])
+{
+	my ($name, $sql) = @$case;
+	is($main->safe_psql('postgres', "$on $sql"), '40000', "$name, with workers of its own");
+}
 
 # --- who may connect ------------------------------------------------------------------------------
 
@@ -184,6 +222,20 @@ is($main->safe_psql('postgres', "$on SET ROLE trusted; $count"), '40000|0', 'who
 is(scans('SELECT * FROM of_owner ORDER BY k', "$on SET ROLE trusted; "), 0, "not through somebody else's view");
 is($main->safe_psql('postgres', "$on SET plan_cache_mode = force_generic_plan; PREPARE q AS $count; EXECUTE q; "
 	. 'SET ROLE trusted; EXECUTE q'), "40000|0\n40000|0", 'a prepared statement of two users');
+
+# The user who has opened a cursor reads its rows.
+is($main->safe_psql('postgres',
+	"$on BEGIN; DECLARE c CURSOR FOR SELECT \"Id\" FROM divided ORDER BY \"Id\"; SET ROLE plain; FETCH 2 FROM c"),
+	"1\n2", 'a cursor that another user fetches from');
+
+# What workers may not check, and servers that one connection finds and another does not
+$main->safe_psql('postgres', q{CREATE DOMAIN checked AS int4 CHECK (VALUE >= 0);
+	CREATE TYPE checked_pair AS (a checked); CREATE FOREIGN TABLE checks (id int8, g checked, p checked_pair) SERVER shard0 OPTIONS (table_name 'whatever');
+	CREATE SERVER several FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host 'a.example,b.example');
+	CREATE USER MAPPING FOR postgres SERVER several; CREATE FOREIGN TABLE anywhere (id int8) SERVER several});
+is(scans("SELECT $_ FROM checks c ORDER BY id"), 0, "no values of $_ in workers") for 'g', 'p', 'c';
+is(scans('SELECT id FROM checks ORDER BY id'), 1, 'but other columns');
+is(scans('SELECT id FROM anywhere ORDER BY id'), 0, 'nor a server of several hosts');
 
 # --- what fails -----------------------------------------------------------------------------------
 
@@ -243,7 +295,9 @@ is($session->run("SELECT count(*) FROM divided"), '40000', 'and the session goes
 
 # With fewer connections than processes those that have one read all.
 $main->safe_psql('postgres', "ALTER USER MAPPING FOR postgres SERVER shard$_ OPTIONS (SET user 'few')") for 0, 1;
-is($main->safe_psql('postgres', "$on $count"), '40000|0', 'a shard that takes one connection');
+is($main->safe_psql('postgres', "$on $_"), '40000|0', "a shard that takes one connection: $_")
+	for ($count) x 5, 'SELECT count(*), 0 FROM (SELECT initcap(s) FROM divided) x',
+	'SELECT count(*), 0 FROM divided a JOIN divided b USING ("Id", g)';
 $main->safe_psql('postgres', "ALTER USER MAPPING FOR postgres SERVER shard$_ OPTIONS (SET user 'nobody')") for 0, 1;
 fails($count, qr/too many connections for role "nobody"/, 'a shard that takes none');
 $main->safe_psql('postgres', "ALTER USER MAPPING FOR postgres SERVER shard$_ OPTIONS (SET user 'postgres')") for 0, 1;

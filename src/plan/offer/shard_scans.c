@@ -25,6 +25,7 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "commands/defrem.h"
+#include "facts/output_functions.h"
 #include "foreign/fdwapi.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -99,23 +100,52 @@ is_of_postgres_fdw(const RelOptInfo *rel)
 	return handler != NULL && strcmp(handler, "postgres_fdw_handler") == 0;
 }
 
+/* Returns true if an option of a table, or else of its server, is on. */
+static bool
+has_option(Oid table, Oid server, const char *name)
+{
+	const List *lists[] = {GetForeignTable(table)->options, GetForeignServer(server)->options};
+
+	for (int i = 0; i < lengthof(lists); i++)
+	{
+		ListCell *cell;
+
+		foreach(cell, lists[i])
+		{
+			DefElem *option = lfirst_node(DefElem, cell);
+
+			if (strcmp(option->defname, name) == 0)
+				return defGetBoolean(option);
+		}
+	}
+	return false;
+}
+
 /* Returns true if a table is read by the user who runs the statement, and may be over connections of its own. */
 static bool
 may_have_connections(PlannerInfo *root, const RelOptInfo *rel)
 {
 	return gpusort_shard_connections > 1 && root->glob->parallelModeOK && root->parse->commandType == CMD_SELECT &&
-		OidIsValid(rel->serverid) && rel->fdwroutine != NULL && rel->fdwroutine->IsForeignScanParallelSafe == NULL &&
+		rel->fdwroutine->IsForeignScanParallelSafe == NULL &&
 		(!OidIsValid(rel->userid) || rel->userid == GetUserId()) && gpusort_shards_why_not_read() == NULL &&
 		is_of_postgres_fdw(rel) && gpusort_shard_may_connect(rel->serverid, GetUserId());
 }
 
-/* Lets PostgreSQL think of partial paths of a table that it is about to plan, if that is a foreign one. */
+/*
+ * Lets PostgreSQL think of partial paths of a table that it is about to plan, if that is a foreign one; or not, but
+ * notes the use of one whose shard postgres_fdw asks for estimates now, in the snapshot of its transaction there.
+ */
 void
-gpusort_shard_scans_prepare(PlannerInfo *root, RelOptInfo *rel)
+gpusort_shard_scans_prepare(PlannerInfo *root, RelOptInfo *rel, bool wanted)
 {
 	FdwRoutine *routine = rel->fdwroutine;
 
-	if (!may_have_connections(root, rel))
+	if (!OidIsValid(rel->serverid) || routine == NULL)
+		return;
+	if (is_of_postgres_fdw(rel) &&
+		has_option(planner_rt_fetch(rel->relid, root)->relid, rel->serverid, "use_remote_estimate"))
+		gpusort_shards_note_use();
+	if (!wanted || !may_have_connections(root, rel))
 		return;
 	native_join_paths = routine->GetForeignJoinPaths;
 	native_upper_paths = routine->GetForeignUpperPaths;
@@ -293,22 +323,41 @@ has_plain_conditions(const RelOptInfo *rel)
 	return true;
 }
 
-/* Returns true if a table's system columns are wanted, which COPY does not give. */
+/* Returns true if a column of a table can come by COPY, and any process may take it in: not a system column. */
 static bool
-wants_system_columns(const RelOptInfo *rel)
+may_come(Oid table, AttrNumber attno)
 {
+	return attno > 0 && gpusort_may_input(get_atttype(table, attno));
+}
+
+/* Returns true if all columns of a table that are wanted may come. */
+static bool
+may_columns_come(const PlannerInfo *root, const RelOptInfo *rel)
+{
+	const Oid table = planner_rt_fetch(rel->relid, root)->relid;
 	Bitmapset *columns = NULL;
+	int member = -1;
 	ListCell *cell;
 
 	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &columns);
 	foreach(cell, rel->baserestrictinfo)
 		pull_varattnos((Node *) lfirst_node(RestrictInfo, cell)->clause, rel->relid, &columns);
-	for (int attno = FirstLowInvalidHeapAttributeNumber + 1; attno < 0; attno++)
+	/* the whole row */
+	if (bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, columns))
 	{
-		if (bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, columns))
-			return true;
+		columns = bms_del_member(columns, 0 - FirstLowInvalidHeapAttributeNumber);
+		for (AttrNumber attno = 1; attno <= rel->max_attr; attno++)
+		{
+			if (OidIsValid(get_atttype(table, attno)))
+				columns = bms_add_member(columns, attno - FirstLowInvalidHeapAttributeNumber);
+		}
 	}
-	return false;
+	while ((member = bms_next_member(columns, member)) >= 0)
+	{
+		if (!may_come(table, member + FirstLowInvalidHeapAttributeNumber))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -421,7 +470,7 @@ gpusort_shard_scans_add(PlannerInfo *root, RelOptInfo *rel)
 		return;
 	keep_in_leader(rel->pathlist);
 	if (rel->consider_parallel && bms_is_empty(rel->lateral_relids) && has_enough_rows(root, rel) &&
-		has_plain_conditions(rel) && !wants_system_columns(rel))
+		has_plain_conditions(rel) && may_columns_come(root, rel))
 		add_shard_scan(root, rel);
 }
 

@@ -14,7 +14,7 @@
 
 extern bool gpusort_path_is_shard_scan(const Path *path);
 extern bool gpusort_path_appends_shard_scans(const Path *path);
-extern void gpusort_shard_scans_prepare(PlannerInfo *root, RelOptInfo *rel);
+extern void gpusort_shard_scans_prepare(PlannerInfo *root, RelOptInfo *rel, bool wanted);
 extern void gpusort_shard_scans_add(PlannerInfo *root, RelOptInfo *rel);
 
 #endif /* GPUSORT_SHARD_SCANS_H */

@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_snapshots.h
+ *	  Whether a plan reads a server's tables in one snapshot.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_SHARD_SNAPSHOTS_H
+#define GPUSORT_SHARD_SNAPSHOTS_H
+
+#include "compat.h"
+
+#include "nodes/plannodes.h"
+
+extern bool gpusort_reads_shards_in_two_ways(PlannedStmt *stmt);
+
+#endif /* GPUSORT_SHARD_SNAPSHOTS_H */
