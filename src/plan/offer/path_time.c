@@ -80,6 +80,7 @@ typedef struct Estimate
 } Estimate;
 
 static GpuSortParts path_time(const Estimate *estimate, const Path *path);
+static GpuSortParts other_time(const Estimate *estimate, const Path *path);
 
 /* What a path takes of which all rows are read, for a node that gives out rows while it reads. */
 static GpuSortParts
@@ -768,6 +769,22 @@ shard_scan_time(const Path *path)
 	};
 }
 
+/*
+ * What a process takes for all rows of a foreign table that others could read, too: its cost says next to nothing of
+ * what a row takes on its way.
+ */
+static GpuSortParts
+whole_shard_time(const Estimate *estimate, const Path *path)
+{
+	GpuSortParts time = other_time(estimate, path);
+	double takes = gpusort_shard_time(path, false);
+
+	if (estimate->first >= 0 && estimate->first < path->rows)
+		takes *= estimate->first / path->rows;
+	time.before = Max(time.before, takes);
+	return time;
+}
+
 /* What a nested loop takes: its sides', and its own work by cost, in which the inner side is read again and again. */
 static GpuSortParts
 nested_loop_time(const Estimate *estimate, const JoinPath *path)
@@ -942,6 +959,10 @@ kind_time(const Estimate *estimate, const Path *path)
 			break;
 		case T_MergeAppendPath:
 			return append_time(estimate, path, ((const MergeAppendPath *) path)->subpaths, path->pathkeys);
+		case T_ForeignPath:
+			if (gpusort_path_is_whole_shard(path))
+				return whole_shard_time(estimate, path);
+			break;
 		case T_CustomPath:
 			if (gpusort_path_is_sort(path))
 				return gpusort_time(estimate, (const GpuSortPath *) path);

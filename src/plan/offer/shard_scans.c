@@ -483,6 +483,16 @@ gpusort_path_is_shard_scan(const Path *path)
 	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &path_methods;
 }
 
+/* Returns true if a path is postgres_fdw's of a table that has one of this file, too. */
+bool
+gpusort_path_is_whole_shard(const Path *path)
+{
+	const RelOptInfo *rel = path->parent;
+
+	return IsA(path, ForeignPath) && IS_SIMPLE_REL(rel) && path->param_info == NULL && rel->partial_pathlist != NIL &&
+		gpusort_path_is_shard_scan(linitial(rel->partial_pathlist));
+}
+
 /* Returns true if all that a path appends is of this file. */
 bool
 gpusort_path_appends_shard_scans(const Path *path)
