@@ -230,7 +230,8 @@ is($main->safe_psql('postgres',
 
 # What workers may not check, and servers that one connection finds and another does not
 $main->safe_psql('postgres', q{CREATE DOMAIN checked AS int4 CHECK (VALUE >= 0);
-	CREATE TYPE checked_pair AS (a checked); CREATE FOREIGN TABLE checks (id int8, g checked, p checked_pair) SERVER shard0 OPTIONS (table_name 'whatever');
+	CREATE TYPE checked_pair AS (a checked); CREATE FOREIGN TABLE checks (id int8, g checked, p checked_pair)
+		SERVER shard0 OPTIONS (table_name 'whatever');
 	CREATE SERVER several FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host 'a.example,b.example');
 	CREATE USER MAPPING FOR postgres SERVER several; CREATE FOREIGN TABLE anywhere (id int8) SERVER several});
 is(scans("SELECT $_ FROM checks c ORDER BY id"), 0, "no values of $_ in workers") for 'g', 'p', 'c';
