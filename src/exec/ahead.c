@@ -8,6 +8,9 @@
  * reads the first rows only pays nothing: it must have fetched some before.  Each time as many rows are read ahead as
  * have been fetched so far, as far as some memory goes.
  *
+ * Short rows, or processors that others use, are formed no faster so.  What a row takes both ways is measured, and if
+ * it is not enough faster, no more rows are formed ahead.
+ *
  * AS ROWS
  *	While rows are ahead another function emits the node's rows (exec_ahead): the first of those that are ahead, and in
  *	the end the sort's own again.  So a MOVE, a FETCH in a function or one of another format gets the same rows.  Who
@@ -25,6 +28,7 @@
 #include "exec/ahead.h"
 
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "access/parallel.h"
 #include "access/xact.h"
@@ -56,8 +60,15 @@
 #define SEGMENT_PART_MAX  4
 #define SHARED_MEMORY     "/dev/shm"
 
+/* What workers share beside the segment: without room for it PostgreSQL cannot start them, and fails. */
+#define WORKERS_ROOM ((Size) 4 << 20)
+
 /* The leader can read rows for so many workers. */
 #define WORKERS_MAX 6
+
+/* So many milliseconds have to be saved, by half of what could be; and a row must take this part of the time. */
+#define GAIN_MS   50
+#define GAIN_PART 0.9
 
 /* A guess at the bytes of a row, of which it is known how many are formed of it. */
 #define ROW_BYTES(formed) ((formed) + 32.0)
@@ -74,6 +85,12 @@ typedef struct GpuSortAhead
 	double formed;  /* bytes of some of these, the last that were ahead or those before, and their number */
 	double formed_rows;
 	double row_bytes; /* of a row that was ahead, the last time */
+
+	/* milliseconds that the client's FETCHes took, and rows: those without rows that were ahead, and the others */
+	double alone_ms;
+	double alone_rows;
+	double ahead_ms;
+	double ahead_rows;
 
 	/* rows that are ahead */
 	uint64 rows; /* all that were read, and how many of them have been taken */
@@ -356,7 +373,10 @@ most_bytes(const GpuSortAhead *ahead)
 
 	if (statvfs(SHARED_MEMORY, &room) != 0)
 		return SEGMENT_BYTES_MAX;
-	left = (uint64) room.f_bavail * room.f_frsize + gpusort_form_rows_size(&ahead->form);
+	left = (uint64) room.f_bavail * room.f_frsize;
+	if (left < WORKERS_ROOM)
+		return 0;
+	left += gpusort_form_rows_size(&ahead->form);
 	return Min(SEGMENT_BYTES_MAX, left / SEGMENT_PART_MAX);
 }
 
@@ -430,7 +450,10 @@ note_bytes(GpuSortAhead *ahead)
 	}
 	ahead->row_bytes = (double) gpusort_form_rows_bytes(form) / Max(ahead->rows, 1);
 	if (rows == 0)
+	{
+		ahead->next_try = 2 * ahead->fetched;
 		return;
+	}
 	ahead->formed = bytes;
 	ahead->formed_rows = rows;
 }
@@ -485,12 +508,26 @@ is_formed_so(const GpuSortAhead *ahead, const GpuSortFormat *format)
 	return same;
 }
 
+/* Returns true if it saves time to form rows ahead, of which so many are left, as far as is known. */
+static bool
+pays(const GpuSortAhead *ahead, uint64 rows_left)
+{
+	const double processes = Min(1 + Min(max_parallel_workers_per_gather, WORKERS_MAX), sysconf(_SC_NPROCESSORS_ONLN));
+	const double row_ms = ahead->alone_ms / Max(ahead->alone_rows, 1);
+
+	if (gpusort_force)
+		return true;
+	if (ahead->ahead_rows > 0 && ahead->ahead_ms / ahead->ahead_rows > GAIN_PART * row_ms)
+		return false;
+	return row_ms * rows_left * (1 - 1 / processes) / 2 > GAIN_MS;
+}
+
 /* Returns true if all processes are to form rows now, of which so many are left. */
 static bool
 is_time(const GpuSortAhead *ahead, const EState *estate, uint64 rows_left)
 {
 	return left(ahead) == 0 && !ahead->refused && ahead->fetched >= Max(FETCHED_MIN, ahead->next_try) &&
-		ahead->formed_rows > 0 && rows_left >= ROWS_MIN && may_start_workers(estate);
+		ahead->formed_rows > 0 && rows_left >= ROWS_MIN && may_start_workers(estate) && pays(ahead, rows_left);
 }
 
 /* Has all processes form the next rows, if that is worth while; false if there are no rows ahead. */
@@ -515,6 +552,12 @@ form_ahead(GpuSortScanState *state, const GpuSortFormat *format, uint64 wanted)
 		return false;
 	}
 	ahead->rows = ahead->taken = 0;
+	if (ahead->last != NULL)
+	{
+		ExecClearTuple(ahead->slot);
+		pfree(ahead->last);
+		ahead->last = NULL;
+	}
 	if (!gpusort_form_rows_begin(&ahead->form, format, ps->ps_ResultTupleDesc,
 								 Min(max_parallel_workers_per_gather, WORKERS_MAX), share))
 	{
@@ -563,17 +606,32 @@ gpusort_ahead_take(QueryDesc *query, int16 *formats, uint64 count, Size most, St
 	return rows;
 }
 
-/* Notes that the client has fetched so many rows of a cursor, which were formed one by one, of so many bytes. */
+/*
+ * Notes that the client has fetched rows of a cursor: so many that were formed one by one, of so many bytes, and so
+ * many that had been formed ahead; and how many milliseconds that took.
+ */
 void
-gpusort_ahead_note(QueryDesc *query, uint64 rows, Size bytes)
+gpusort_ahead_note(QueryDesc *query, uint64 rows, Size bytes, uint64 taken, double ms)
 {
 	GpuSortScanState *state = scan_state(query->planstate);
+	GpuSortAhead *ahead;
 
-	if (state == NULL || rows == 0)
+	if (state == NULL || rows + taken == 0)
 		return;
-	if (state->ahead == NULL)
-		state->ahead = create(state);
-	state->ahead->fetched += rows;
-	state->ahead->formed += bytes;
-	state->ahead->formed_rows += rows;
+	ahead = state->ahead;
+	if (ahead == NULL)
+		ahead = state->ahead = create(state); /* and rows were sorted meanwhile */
+	else if (taken > 0)
+	{
+		ahead->ahead_ms += ms;
+		ahead->ahead_rows += rows + taken;
+	}
+	else
+	{
+		ahead->alone_ms += ms;
+		ahead->alone_rows += rows;
+	}
+	ahead->fetched += rows;
+	ahead->formed += bytes;
+	ahead->formed_rows += rows;
 }

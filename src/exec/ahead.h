@@ -21,7 +21,7 @@
 #include "lib/stringinfo.h"
 
 extern uint64 gpusort_ahead_take(QueryDesc *query, int16 *formats, uint64 count, Size most, StringInfo bytes);
-extern void gpusort_ahead_note(QueryDesc *query, uint64 rows, Size bytes);
+extern void gpusort_ahead_note(QueryDesc *query, uint64 rows, Size bytes, uint64 taken, double ms);
 extern void gpusort_ahead_drop(GpuSortScanState *state);
 
 #endif /* GPUSORT_AHEAD_H */

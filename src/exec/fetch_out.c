@@ -22,6 +22,7 @@
 #include "exec/fetch_out.h"
 
 #include "access/printtup.h"
+#include "client/elapsed.h"
 #include "exec/ahead.h"
 #include "facts/output_functions.h"
 #include "form/attempt.h"
@@ -47,6 +48,7 @@ typedef struct FetchOut
 	DestReceiver *store; /* PostgreSQL's, of the command */
 	Portal portal;       /* that has the command */
 	QueryDesc *query;    /* the cursor's; NULL: it is not run, or its rows go to the store */
+	instr_time begin;
 	GpuSortFormer former;
 	Size most_bytes;
 	uint64 stands_for; /* what the first slot stands for; 0: itself */
@@ -88,7 +90,8 @@ shut_down(DestReceiver *self)
 	FetchOut *out = (FetchOut *) self;
 	DestReceiver *receiver = out->former.receiver;
 
-	gpusort_ahead_note(out->query, out->rows - out->taken_rows, out->former.caught.bytes.len - out->taken_bytes);
+	gpusort_ahead_note(out->query, out->rows - out->taken_rows, out->former.caught.bytes.len - out->taken_bytes,
+					   out->taken_rows, gpusort_ms_since(out->begin));
 	gpusort_attempts_end(out->owner, out->good);
 	receiver->rShutdown(receiver);
 	receiver->rDestroy(receiver);
@@ -208,6 +211,7 @@ gpusort_fetch_out_begin(QueryDesc *query, ScanDirection direction, uint64 *count
 	if (likely(out == NULL) || !is_fetched(query, direction))
 		return NULL;
 	out->query = query;
+	INSTR_TIME_SET_CURRENT(out->begin);
 	out->former = (GpuSortFormer){.encoding = -1, .caught = gpusort_late_rows_begin()};
 	out->stands_for =
 		gpusort_ahead_take(query, out->portal->formats, *count, out->most_bytes, &out->former.caught.bytes);

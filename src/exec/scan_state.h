@@ -29,6 +29,7 @@ typedef struct GpuSortRowStream
 	bool ended;             /* there is no row behind those in store, or those that were emitted */
 	bool keeping;           /* each emitted row goes into store, and rows come from there first */
 	Tuplestorestate *store; /* emitted rows, to go back to, or NULL */
+	bool rewound;           /* the node has started over with the same rows */
 	bool marked;            /* mark is set: a position in the reader's chunk */
 	GpuSortReaderMark mark;
 } GpuSortRowStream;

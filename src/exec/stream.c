@@ -480,7 +480,14 @@ gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
 	}
 	gpusort_stream_start_over(state);
 	state->sort->offset = offset(state);
-	return gpusort_sort_rewind(state->sort, failure);
+	if (!gpusort_sort_rewind(state->sort, failure))
+		return false;
+
+	/* Who may go back, and starts over again, may do so often: the service takes milliseconds, the store none. */
+	if (state->sort->stage == GPUSORT_STAGE_SERVICE && (state->eflags & EXEC_FLAG_BACKWARD) && state->stream.rewound)
+		keep_rows(state);
+	state->stream.rewound = true;
+	return true;
 }
 
 /* Ends the sort and drops its rows; the next row asked for starts another sort. */

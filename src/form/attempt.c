@@ -23,11 +23,14 @@ gpusort_attempts_begin(void)
 	return ResourceOwnerCreate(CurrentResourceOwner, "gpusort attempts");
 }
 
-/* Forgets the current error, unless it is that of a cancel. */
+/* Forgets the current error, unless it is that of a cancel or of waiting, or the transaction cannot go on. */
 static void
 forget_error(void)
 {
-	if (ERRCODE_TO_CATEGORY(geterrcode()) == ERRCODE_OPERATOR_INTERVENTION)
+	const int category = ERRCODE_TO_CATEGORY(geterrcode());
+
+	if (category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE ||
+		category == ERRCODE_TRANSACTION_ROLLBACK)
 		PG_RE_THROW();
 	FlushErrorState();
 	LWLockReleaseAll();

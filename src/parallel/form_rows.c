@@ -103,7 +103,7 @@ form_batch(BatchFormer *own, GpuSortFormer *former, GpuSortRowBatch *batch)
 		MinimalTuple tuple = (MinimalTuple) row;
 
 		ExecStoreMinimalTuple(tuple, own->slot, false);
-		if (!gpusort_former_row(former, own->slot))
+		if (!gpusort_former_row(former, own->slot) || (Size) bytes->len > shared->end - shared->room)
 			return false;
 		row += MAXALIGN(tuple->t_len);
 	}
