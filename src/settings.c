@@ -309,7 +309,7 @@ gpusort_settings_init(void)
 							NULL,
 							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, assign_min_rows, NULL);
 	DefineCustomIntVariable("gpusort.shard_connections",
-							"Sets how many connections a statement may open to each server of postgres_fdw.",
+							"Sets how many connections a Gather's processes may open to each server of postgres_fdw.",
 							"All processes read its tables by these. 0 means that only postgres_fdw does, by its own.",
 							&gpusort_shard_connections, 0, 0, 1024, PGC_USERSET, GUC_EXPLAIN, NULL,
 							assign_shard_connections, NULL);
