@@ -44,11 +44,12 @@ struct GpuSortShardConnection
 	EState *estate;  /* of the statement that it belongs to */
 	Oid server;
 	Oid user;
-	bool used;         /* by a node, which has not released it */
-	bool copying;      /* rows are still to come */
-	bool failed;       /* a statement of the transaction has */
-	bool has_fd;       /* a file descriptor is counted for it */
-	bool own_snapshot; /* which it has exported */
+	bool used;           /* by a node, which has not released it */
+	bool copying;        /* rows are still to come */
+	bool failed;         /* a statement of the transaction has */
+	bool has_fd;         /* a file descriptor is counted for it */
+	bool own_snapshot;   /* which it has exported, or was to */
+	const char *why_not; /* it could not be opened, for this reason */
 	char snapshot[GPUSORT_SNAPSHOT_NAME_BYTES];
 	PGconn *conn;    /* NULL: closed */
 	char *row;       /* the last that came, of libpq's memory */
@@ -207,10 +208,7 @@ close_connection(GpuSortShardConnection *connection)
 		libpq->PQfreemem(connection->row);
 	connection->row = NULL;
 	if (connection->conn != NULL)
-	{
 		libpq->PQfinish(connection->conn);
-		dlist_delete(&connection->link);
-	}
 	connection->conn = NULL;
 	if (connection->has_fd)
 		ReleaseExternalFD();
@@ -221,7 +219,10 @@ close_connection(GpuSortShardConnection *connection)
 static void
 end_connection(void *arg)
 {
-	close_connection(arg);
+	GpuSortShardConnection *connection = arg;
+
+	close_connection(connection);
+	dlist_delete(&connection->link);
 }
 
 /* Waits until something comes, or may be sent; false: not until then. */
@@ -351,7 +352,6 @@ begin_transaction(GpuSortShardConnection *connection, const char *snapshot, cons
 		*why_not = "the name of a snapshot is too long";
 		return false;
 	}
-	connection->own_snapshot = true;
 	return true;
 }
 
@@ -384,7 +384,6 @@ open_connection(GpuSortShardConnection *connection, const char *snapshot, const 
 		*why_not = "out of memory";
 		return false;
 	}
-	dlist_push_tail(&connections, &connection->link);
 	if (!wait_for_server(connection, options.timeout))
 	{
 		*why_not = message_of(connection);
@@ -415,16 +414,18 @@ make_connection(EState *estate, Oid server, Oid user, const char *snapshot, cons
 	connection->estate = estate;
 	connection->server = server;
 	connection->user = user;
+	connection->own_snapshot = snapshot == NULL;
+	dlist_push_tail(&connections, &connection->link);
 	connection->at_end.func = end_connection;
 	connection->at_end.arg = connection;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &connection->at_end);
-	if (!open_connection(connection, snapshot, why_not))
+	if (!open_connection(connection, snapshot, &connection->why_not))
 	{
 		close_connection(connection);
-		connection = NULL;
+		*why_not = connection->why_not;
 	}
 	MemoryContextSwitchTo(caller);
-	return connection;
+	return connection->conn != NULL ? connection : NULL;
 }
 
 /*
@@ -445,7 +446,8 @@ gpusort_shard_connect(EState *estate, Oid server, Oid user, const char *snapshot
 	dlist_foreach(iter, &connections)
 	{
 		connection = dlist_container(GpuSortShardConnection, link, iter.cur);
-		if (is_of(connection, estate, server, user) && !connection->used && strcmp(connection->snapshot, snapshot) == 0)
+		if (is_of(connection, estate, server, user) && connection->conn != NULL && !connection->used &&
+			strcmp(connection->snapshot, snapshot) == 0)
 		{
 			connection->used = true;
 			return connection;
@@ -459,7 +461,7 @@ gpusort_shard_connect(EState *estate, Oid server, Oid user, const char *snapshot
 
 /*
  * Returns the snapshot of a server that all of a statement's connections read in, in the leader; NULL, with a reason,
- * if there is none.  It lasts as long as the statement.
+ * if there is none, and then there is none for the rest of the statement.  It lasts as long as that.
  */
 const char *
 gpusort_shard_snapshot(EState *estate, Oid server, Oid user, const char **why_not)
@@ -475,8 +477,10 @@ gpusort_shard_snapshot(EState *estate, Oid server, Oid user, const char **why_no
 	dlist_foreach(iter, &connections)
 	{
 		connection = dlist_container(GpuSortShardConnection, link, iter.cur);
-		if (is_of(connection, estate, server, user) && connection->own_snapshot)
-			return connection->snapshot;
+		if (!is_of(connection, estate, server, user) || !connection->own_snapshot)
+			continue;
+		*why_not = connection->why_not;
+		return connection->why_not == NULL ? connection->snapshot : NULL;
 	}
 	connection = make_connection(estate, server, user, NULL, why_not);
 	return connection != NULL ? connection->snapshot : NULL;

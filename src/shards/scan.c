@@ -145,9 +145,21 @@ find_parts(ShardScanState *state, GpuSortShardConnection *connection, int proces
 	return true;
 }
 
+/* Throws an error for which other connections are the reason. */
+pg_noreturn static void
+fail(const ShardScanState *state, const char *why)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FDW_UNABLE_TO_ESTABLISH_CONNECTION),
+			 errmsg("could not read foreign table \"%s\" over another connection: %s",
+					RelationGetRelationName(state->css.ss.ss_currentRelation), why),
+			 errhint("gpusort.shard_connections = 0 prevents that.")));
+}
+
 /*
  * Opens the leader's connection, whose snapshot others import, and divides the table; false: that cannot be done, and
- * state tells why.
+ * state tells why.  Once another table of the server may have been read so, that is an error: postgres_fdw would read
+ * in another snapshot.
  */
 static bool
 begin_parts(ShardScanState *state, int processes)
@@ -155,7 +167,7 @@ begin_parts(ShardScanState *state, int processes)
 	EState *estate = state->css.ss.ps.state;
 	GpuSortShardConnection *connection;
 	const char *snapshot;
-	bool begun;
+	const char *why_not;
 
 	if (state->why_not == NULL && !parallel_leader_participation)
 		state->why_not = "parallel_leader_participation is off";
@@ -165,12 +177,11 @@ begin_parts(ShardScanState *state, int processes)
 	if (snapshot == NULL)
 		return false;
 	strlcpy(state->shared->snapshot, snapshot, sizeof(state->shared->snapshot));
-	connection = gpusort_shard_connect(estate, state->server, state->user, snapshot, &state->why_not);
-	if (connection == NULL)
-		return false;
-	begun = find_parts(state, connection, processes, &state->why_not);
+	connection = gpusort_shard_connect(estate, state->server, state->user, snapshot, &why_not);
+	if (connection == NULL || !find_parts(state, connection, processes, &why_not))
+		fail(state, why_not);
 	gpusort_shard_release(connection);
-	return begun;
+	return true;
 }
 
 static Size
@@ -263,11 +274,7 @@ get_connection(ShardScanState *state)
 			break;
 		}
 		if (GetCurrentTimestamp() >= until)
-			ereport(ERROR,
-					(errcode(ERRCODE_FDW_UNABLE_TO_ESTABLISH_CONNECTION),
-					 errmsg("could not read foreign table \"%s\" over another connection: %s",
-							RelationGetRelationName(state->css.ss.ss_currentRelation), why_not),
-					 errhint("gpusort.shard_connections = 0 prevents that.")));
+			fail(state, why_not);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, TRY_AGAIN_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
