@@ -158,7 +158,7 @@ DROP ROLE regress_gpusort_monitor;
 DROP ROLE regress_gpusort_user;
 
 -- settings that plans depend on
-SELECT is(array_agg(name ORDER BY name), '{gpusort.allowed,gpusort.device_memory,gpusort.enable,gpusort.engine,gpusort.force,gpusort.host_memory,gpusort.min_rows,gpusort.parallel_cursors,gpusort.parallel_output,gpusort.row_cost,gpusort.setup_cost,gpusort.spill,gpusort.verify_collation}',
+SELECT is(array_agg(name ORDER BY name), '{gpusort.allowed,gpusort.device_memory,gpusort.enable,gpusort.engine,gpusort.force,gpusort.host_memory,gpusort.min_rows,gpusort.parallel_cursors,gpusort.parallel_output,gpusort.row_cost,gpusort.setup_cost,gpusort.shard_connections,gpusort.spill,gpusort.verify_collation}',
 		  'EXPLAIN (SETTINGS) shows what plans depend on')
 FROM pg_settings WHERE name LIKE 'gpusort.%' AND 'EXPLAIN' = ANY (pg_settings_get_flags(name));
 SET gpusort.row_cost = 0.02;
