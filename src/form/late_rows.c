@@ -33,6 +33,26 @@ static const PQcommMethods *previous_methods = NULL;
 
 static const PQcommMethods late_methods;
 
+/* The buffer's memory goes. */
+static void
+forget(void *arg)
+{
+	context = NULL;
+	waiting.bytes = (StringInfoData){0};
+}
+
+/* Makes the buffer's memory, which goes with the transaction. */
+static void
+make_context(void)
+{
+	MemoryContextCallback *callback;
+
+	context = AllocSetContextCreate(TopTransactionContext, "gpusort late rows", ALLOCSET_DEFAULT_SIZES);
+	callback = MemoryContextAllocZero(context, sizeof(MemoryContextCallback));
+	callback->func = forget;
+	MemoryContextRegisterResetCallback(context, callback);
+}
+
 /* Empties the buffer; frees a large one, and one that is lent. */
 static void
 clear(void)
@@ -40,8 +60,7 @@ clear(void)
 	waiting.bytes.len = 0;
 	if (waiting.bytes.data != NULL && waiting.bytes.maxlen <= KEPT_BYTES)
 		return;
-	MemoryContextReset(context);
-	waiting.bytes = (StringInfoData){0};
+	MemoryContextDelete(context);
 }
 
 /* Makes the server's table send messages again. */
@@ -152,7 +171,7 @@ gpusort_late_rows_begin(void)
 
 	gpusort_late_rows_drop();
 	if (context == NULL)
-		context = AllocSetContextCreate(TopMemoryContext, "gpusort late rows", ALLOCSET_DEFAULT_SIZES);
+		make_context();
 	caller = MemoryContextSwitchTo(context);
 	if (waiting.bytes.data == NULL)
 		gpusort_catch_init(&waiting, false);
