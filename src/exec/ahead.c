@@ -294,6 +294,17 @@ exec_ahead(PlanState *ps)
 	return gpusort_stream_exec(ps);
 }
 
+/* Forgets the row that had no place in the segment. */
+static void
+forget_last(GpuSortAhead *ahead)
+{
+	if (ahead->last == NULL)
+		return;
+	ExecClearTuple(ahead->slot);
+	pfree(ahead->last);
+	ahead->last = NULL;
+}
+
 /* Forgets rows that are ahead: the node emits the sort's own again, of which those have not been emitted. */
 void
 gpusort_ahead_drop(GpuSortScanState *state)
@@ -306,9 +317,7 @@ gpusort_ahead_drop(GpuSortScanState *state)
 	state->stream.emitted -= left(ahead);
 	ahead->rows = ahead->taken = 0;
 	ahead->form.count = 0;
-	if (ahead->last != NULL)
-		pfree(ahead->last);
-	ahead->last = NULL;
+	forget_last(ahead);
 	ExecSetExecProcNode(gpusort_plan_state(state), gpusort_stream_exec);
 }
 
@@ -552,12 +561,7 @@ form_ahead(GpuSortScanState *state, const GpuSortFormat *format, uint64 wanted)
 		return false;
 	}
 	ahead->rows = ahead->taken = 0;
-	if (ahead->last != NULL)
-	{
-		ExecClearTuple(ahead->slot);
-		pfree(ahead->last);
-		ahead->last = NULL;
-	}
+	forget_last(ahead);
 	if (!gpusort_form_rows_begin(&ahead->form, format, ps->ps_ResultTupleDesc,
 								 Min(max_parallel_workers_per_gather, WORKERS_MAX), share))
 	{

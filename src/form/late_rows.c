@@ -31,7 +31,8 @@ static MemoryContext context = NULL;
 /* What was there before; NULL: nothing waits. */
 static const PQcommMethods *previous_methods = NULL;
 
-static const PQcommMethods late_methods;
+/* What is there while rows wait: the same, but for messages that tell when they go. */
+static PQcommMethods late_methods;
 
 /* The buffer's memory goes. */
 static void
@@ -121,12 +122,6 @@ put_message(char type, const char *body, size_t length)
 	return previous_methods->putmessage(type, body, length);
 }
 
-static void
-put_message_noblock(char type, const char *body, size_t length)
-{
-	previous_methods->putmessage_noblock(type, body, length);
-}
-
 /* The server resets after an error. */
 static void
 reset(void)
@@ -134,33 +129,6 @@ reset(void)
 	gpusort_late_rows_drop();
 	PqCommMethods->comm_reset();
 }
-
-static int
-flush(void)
-{
-	return previous_methods->flush();
-}
-
-static int
-flush_if_writable(void)
-{
-	return previous_methods->flush_if_writable();
-}
-
-static bool
-is_send_pending(void)
-{
-	return previous_methods->is_send_pending();
-}
-
-static const PQcommMethods late_methods = {
-	.comm_reset = reset,
-	.flush = flush,
-	.flush_if_writable = flush_if_writable,
-	.is_send_pending = is_send_pending,
-	.putmessage = put_message,
-	.putmessage_noblock = put_message_noblock,
-};
 
 /* Lends an empty buffer for rows. */
 GpuSortCatch
@@ -190,6 +158,9 @@ gpusort_late_rows_send_later(const GpuSortCatch *rows, uint64 count)
 	if (count == 0)
 		return;
 	previous_methods = PqCommMethods;
+	late_methods = *previous_methods;
+	late_methods.putmessage = put_message;
+	late_methods.comm_reset = reset;
 	PqCommMethods = &late_methods;
 }
 

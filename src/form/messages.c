@@ -40,6 +40,9 @@ static const PQcommMethods *server_methods = NULL;
 static const PQcommMethods *previous_methods = NULL;
 static GpuSortCatch *current = NULL;
 
+/* What is there during the catch: the same, but for messages. */
+static PQcommMethods catch_methods;
+
 static void
 catch_message(char type, const char *body, size_t length)
 {
@@ -107,12 +110,6 @@ put_message(char type, const char *body, size_t length)
 	return previous_methods->putmessage(type, body, length);
 }
 
-static void
-put_message_noblock(char type, const char *body, size_t length)
-{
-	previous_methods->putmessage_noblock(type, body, length);
-}
-
 /* The server resets after an error: nothing is caught any more. */
 static void
 reset(void)
@@ -122,33 +119,6 @@ reset(void)
 	gpusort_catch_end(NULL);
 	methods->comm_reset();
 }
-
-static int
-flush(void)
-{
-	return previous_methods->flush();
-}
-
-static int
-flush_if_writable(void)
-{
-	return previous_methods->flush_if_writable();
-}
-
-static bool
-is_send_pending(void)
-{
-	return previous_methods->is_send_pending();
-}
-
-static const PQcommMethods catch_methods = {
-	.comm_reset = reset,
-	.flush = flush,
-	.flush_if_writable = flush_if_writable,
-	.is_send_pending = is_send_pending,
-	.putmessage = put_message,
-	.putmessage_noblock = put_message_noblock,
-};
 
 /* To be called once, when the server starts. */
 void
@@ -183,7 +153,13 @@ gpusort_catch_begin(GpuSortCatch *caught)
 	current = caught;
 	if (previous == NULL)
 	{
-		previous_methods = PqCommMethods;
+		if (previous_methods != PqCommMethods)
+		{
+			previous_methods = PqCommMethods;
+			catch_methods = *previous_methods;
+			catch_methods.putmessage = put_message;
+			catch_methods.comm_reset = reset;
+		}
 		PqCommMethods = &catch_methods;
 	}
 	return previous;

@@ -62,14 +62,28 @@ static dlist_head connections = DLIST_STATIC_INIT(connections);
 
 /* --- options ---------------------------------------------------------------------------------- */
 
+/* Returns an option of a server, a user mapping or a foreign table; NULL if it is not set. */
+DefElem *
+gpusort_shard_option(const List *options, const char *name)
+{
+	ListCell *cell;
+
+	foreach(cell, options)
+	{
+		DefElem *option = lfirst_node(DefElem, cell);
+
+		if (strcmp(option->defname, name) == 0)
+			return option;
+	}
+	return NULL;
+}
+
 /* Keywords and values for libpq, whose last keyword is NULL */
 typedef struct ConnectionOptions
 {
 	const char **keywords;
 	const char **values;
 	int count;
-	int timeout; /* seconds */
-	bool password;
 } ConnectionOptions;
 
 static void
@@ -106,10 +120,6 @@ add_options(ConnectionOptions *options, const PQconninfoOption *known, const Lis
 			(strcmp(option->defname, "application_name") == 0 && strchr(defGetString(option), '%') != NULL))
 			continue;
 		add_option(options, option->defname, defGetString(option));
-		if (strcmp(option->defname, "password") == 0)
-			options->password = defGetString(option)[0] != '\0';
-		else if (strcmp(option->defname, "connect_timeout") == 0)
-			options->timeout = atoi(defGetString(option));
 	}
 }
 
@@ -117,18 +127,26 @@ add_options(ConnectionOptions *options, const PQconninfoOption *known, const Lis
 static bool
 wants_password(const UserMapping *mapping)
 {
-	ListCell *cell;
+	DefElem *required = gpusort_shard_option(mapping->options, "password_required");
 
-	if (superuser_arg(mapping->userid))
-		return false;
-	foreach(cell, mapping->options)
-	{
-		DefElem *option = lfirst_node(DefElem, cell);
+	return !superuser_arg(mapping->userid) && (required == NULL || defGetBoolean(required));
+}
 
-		if (strcmp(option->defname, "password_required") == 0)
-			return defGetBoolean(option);
-	}
-	return true;
+static bool
+has_password(const UserMapping *mapping)
+{
+	DefElem *password = gpusort_shard_option(mapping->options, "password");
+
+	return password != NULL && defGetString(password)[0] != '\0';
+}
+
+/* Returns after how many seconds a server that has not answered is given up; 0: never. */
+static int
+connect_timeout(const ForeignServer *server)
+{
+	DefElem *timeout = gpusort_shard_option(server->options, "connect_timeout");
+
+	return timeout != NULL ? atoi(defGetString(timeout)) : CONNECT_TIMEOUT;
 }
 
 /* Returns the options for a connection; *known is to be freed by the caller when they are no more used. */
@@ -139,7 +157,6 @@ options_of(const ForeignServer *server, const UserMapping *mapping, PQconninfoOp
 	ConnectionOptions options = {
 		.keywords = palloc(most * sizeof(char *)),
 		.values = palloc(most * sizeof(char *)),
-		.timeout = CONNECT_TIMEOUT,
 	};
 
 	add_options(&options, known, server->options);
@@ -162,14 +179,13 @@ has_mapping(Oid server, Oid user)
 static bool
 has_several_hosts(const ForeignServer *server)
 {
-	ListCell *cell;
+	const char *const names[] = {"host", "hostaddr"};
 
-	foreach(cell, server->options)
+	for (int i = 0; i < lengthof(names); i++)
 	{
-		DefElem *option = lfirst_node(DefElem, cell);
+		DefElem *hosts = gpusort_shard_option(server->options, names[i]);
 
-		if ((strcmp(option->defname, "host") == 0 || strcmp(option->defname, "hostaddr") == 0) &&
-			strchr(defGetString(option), ',') != NULL)
+		if (hosts != NULL && strchr(defGetString(hosts), ',') != NULL)
 			return true;
 	}
 	return false;
@@ -180,21 +196,11 @@ bool
 gpusort_shard_may_connect(Oid server, Oid user)
 {
 	const UserMapping *mapping;
-	ListCell *cell;
 
 	if (!has_mapping(server, user) || has_several_hosts(GetForeignServer(server)))
 		return false;
 	mapping = GetUserMapping(user, server);
-	if (!wants_password(mapping))
-		return true;
-	foreach(cell, mapping->options)
-	{
-		DefElem *option = lfirst_node(DefElem, cell);
-
-		if (strcmp(option->defname, "password") == 0)
-			return defGetString(option)[0] != '\0';
-	}
-	return false;
+	return !wants_password(mapping) || has_password(mapping);
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
@@ -360,10 +366,17 @@ static bool
 open_connection(GpuSortShardConnection *connection, const char *snapshot, const char **why_not)
 {
 	const GpuSortLibpq *libpq = gpusort_libpq();
+	const ForeignServer *server = GetForeignServer(connection->server);
 	const UserMapping *mapping = GetUserMapping(connection->user, connection->server);
-	PQconninfoOption *known = libpq->PQconndefaults();
+	PQconninfoOption *known;
 	ConnectionOptions options;
 
+	if (libpq == NULL)
+	{
+		*why_not = "libpq is not loaded";
+		return false;
+	}
+	known = libpq->PQconndefaults();
 	if (known == NULL || !AcquireExternalFD())
 	{
 		*why_not = known == NULL ? "out of memory" : "too many files are open";
@@ -371,9 +384,9 @@ open_connection(GpuSortShardConnection *connection, const char *snapshot, const 
 		return false;
 	}
 	connection->has_fd = true;
-	options = options_of(GetForeignServer(connection->server), mapping, known);
+	options = options_of(server, mapping, known);
 	libpq->PQconninfoFree(known);
-	if (wants_password(mapping) && !options.password)
+	if (wants_password(mapping) && !has_password(mapping))
 	{
 		*why_not = "the user mapping has no password";
 		return false;
@@ -384,7 +397,7 @@ open_connection(GpuSortShardConnection *connection, const char *snapshot, const 
 		*why_not = "out of memory";
 		return false;
 	}
-	if (!wait_for_server(connection, options.timeout))
+	if (!wait_for_server(connection, connect_timeout(server)))
 	{
 		*why_not = message_of(connection);
 		return false;
@@ -397,11 +410,27 @@ open_connection(GpuSortShardConnection *connection, const char *snapshot, const 
 	return begin_transaction(connection, snapshot, why_not);
 }
 
-/* Returns true if a connection is one of a statement's to a server. */
-static bool
-is_of(const GpuSortShardConnection *connection, const EState *estate, Oid server, Oid user)
+/*
+ * Returns a connection of a statement to a server: one that nobody uses, in this snapshot, or, if that is NULL, the one
+ * whose snapshot others import, or that could not be opened for that.  Returns NULL if there is none.
+ */
+static GpuSortShardConnection *
+find_connection(const EState *estate, Oid server, Oid user, const char *snapshot)
 {
-	return connection->estate == estate && connection->server == server && connection->user == user;
+	dlist_iter iter;
+
+	dlist_foreach(iter, &connections)
+	{
+		GpuSortShardConnection *connection = dlist_container(GpuSortShardConnection, link, iter.cur);
+
+		if (connection->estate != estate || connection->server != server || connection->user != user)
+			continue;
+		if (snapshot == NULL ? connection->own_snapshot
+							 : connection->conn != NULL && !connection->used &&
+					strcmp(connection->snapshot, snapshot) == 0)
+			return connection;
+	}
+	return NULL;
 }
 
 /* Opens a connection for a statement; NULL, with a reason, if there is none. */
@@ -435,25 +464,10 @@ make_connection(EState *estate, Oid server, Oid user, const char *snapshot, cons
 GpuSortShardConnection *
 gpusort_shard_connect(EState *estate, Oid server, Oid user, const char *snapshot, const char **why_not)
 {
-	GpuSortShardConnection *connection;
-	dlist_iter iter;
+	GpuSortShardConnection *connection = find_connection(estate, server, user, snapshot);
 
-	if (gpusort_libpq() == NULL)
-	{
-		*why_not = "libpq is not loaded";
-		return NULL;
-	}
-	dlist_foreach(iter, &connections)
-	{
-		connection = dlist_container(GpuSortShardConnection, link, iter.cur);
-		if (is_of(connection, estate, server, user) && connection->conn != NULL && !connection->used &&
-			strcmp(connection->snapshot, snapshot) == 0)
-		{
-			connection->used = true;
-			return connection;
-		}
-	}
-	connection = make_connection(estate, server, user, snapshot, why_not);
+	if (connection == NULL)
+		connection = make_connection(estate, server, user, snapshot, why_not);
 	if (connection != NULL)
 		connection->used = true;
 	return connection;
@@ -466,23 +480,15 @@ gpusort_shard_connect(EState *estate, Oid server, Oid user, const char *snapshot
 const char *
 gpusort_shard_snapshot(EState *estate, Oid server, Oid user, const char **why_not)
 {
-	GpuSortShardConnection *connection;
-	dlist_iter iter;
+	GpuSortShardConnection *connection = find_connection(estate, server, user, NULL);
 
-	if (gpusort_libpq() == NULL)
+	if (connection == NULL)
+		connection = make_connection(estate, server, user, NULL, why_not);
+	else if (connection->why_not != NULL)
 	{
-		*why_not = "libpq is not loaded";
+		*why_not = connection->why_not;
 		return NULL;
 	}
-	dlist_foreach(iter, &connections)
-	{
-		connection = dlist_container(GpuSortShardConnection, link, iter.cur);
-		if (!is_of(connection, estate, server, user) || !connection->own_snapshot)
-			continue;
-		*why_not = connection->why_not;
-		return connection->why_not == NULL ? connection->snapshot : NULL;
-	}
-	connection = make_connection(estate, server, user, NULL, why_not);
 	return connection != NULL ? connection->snapshot : NULL;
 }
 

@@ -17,6 +17,7 @@
 
 typedef struct GpuSortShardConnection GpuSortShardConnection;
 
+extern DefElem *gpusort_shard_option(const List *options, const char *name);
 extern bool gpusort_shard_may_connect(Oid server, Oid user);
 extern const char *gpusort_shard_snapshot(EState *estate, Oid server, Oid user, const char **why_not);
 extern GpuSortShardConnection *gpusort_shard_connect(EState *estate, Oid server, Oid user, const char *snapshot,

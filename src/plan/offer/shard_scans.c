@@ -100,25 +100,16 @@ is_of_postgres_fdw(const RelOptInfo *rel)
 	return handler != NULL && strcmp(handler, "postgres_fdw_handler") == 0;
 }
 
-/* Returns true if an option of a table, or else of its server, is on. */
+/* Returns true if postgres_fdw asks a table's shard for estimates. */
 static bool
-has_option(Oid table, Oid server, const char *name)
+has_remote_estimates(Oid table, Oid server)
 {
-	const List *lists[] = {GetForeignTable(table)->options, GetForeignServer(server)->options};
+	const char *const name = "use_remote_estimate";
+	DefElem *option = gpusort_shard_option(GetForeignTable(table)->options, name);
 
-	for (int i = 0; i < lengthof(lists); i++)
-	{
-		ListCell *cell;
-
-		foreach(cell, lists[i])
-		{
-			DefElem *option = lfirst_node(DefElem, cell);
-
-			if (strcmp(option->defname, name) == 0)
-				return defGetBoolean(option);
-		}
-	}
-	return false;
+	if (option == NULL)
+		option = gpusort_shard_option(GetForeignServer(server)->options, name);
+	return option != NULL && defGetBoolean(option);
 }
 
 /* Returns true if a table is read by the user who runs the statement, and may be over connections of its own. */
@@ -128,7 +119,7 @@ may_have_connections(PlannerInfo *root, const RelOptInfo *rel)
 	return gpusort_shard_connections > 1 && root->glob->parallelModeOK && root->parse->commandType == CMD_SELECT &&
 		rel->fdwroutine->IsForeignScanParallelSafe == NULL &&
 		(!OidIsValid(rel->userid) || rel->userid == GetUserId()) && gpusort_shards_why_not_read() == NULL &&
-		is_of_postgres_fdw(rel) && gpusort_shard_may_connect(rel->serverid, GetUserId());
+		gpusort_shard_may_connect(rel->serverid, GetUserId());
 }
 
 /*
@@ -140,10 +131,9 @@ gpusort_shard_scans_prepare(PlannerInfo *root, RelOptInfo *rel, bool wanted)
 {
 	FdwRoutine *routine = rel->fdwroutine;
 
-	if (!OidIsValid(rel->serverid) || routine == NULL)
+	if (!OidIsValid(rel->serverid) || routine == NULL || !is_of_postgres_fdw(rel))
 		return;
-	if (is_of_postgres_fdw(rel) &&
-		has_option(planner_rt_fetch(rel->relid, root)->relid, rel->serverid, "use_remote_estimate"))
+	if (has_remote_estimates(planner_rt_fetch(rel->relid, root)->relid, rel->serverid))
 		gpusort_shards_note_use();
 	if (!wanted || !may_have_connections(root, rel))
 		return;
@@ -249,19 +239,12 @@ set_part_query(GpuSortShardScanInfo *info, PlannerInfo *root, RelOptInfo *rel, F
 static void
 set_name(GpuSortShardScanInfo *info, Oid table)
 {
-	ListCell *cell;
+	const List *options = GetForeignTable(table)->options;
+	DefElem *schema = gpusort_shard_option(options, "schema_name");
+	DefElem *name = gpusort_shard_option(options, "table_name");
 
-	info->schema = get_namespace_name(get_rel_namespace(table));
-	info->table = get_rel_name(table);
-	foreach(cell, GetForeignTable(table)->options)
-	{
-		DefElem *option = lfirst_node(DefElem, cell);
-
-		if (strcmp(option->defname, "schema_name") == 0)
-			info->schema = defGetString(option);
-		else if (strcmp(option->defname, "table_name") == 0)
-			info->table = defGetString(option);
-	}
+	info->schema = schema != NULL ? defGetString(schema) : get_namespace_name(get_rel_namespace(table));
+	info->table = name != NULL ? defGetString(name) : get_rel_name(table);
 }
 
 static Plan *
