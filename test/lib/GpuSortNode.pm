@@ -242,6 +242,23 @@ sub ask
 	return $rows;
 }
 
+# The process ids of parallel workers.
+sub parallel_workers
+{
+	my ($self) = @_;
+	return split /\n/, $self->ask(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+}
+
+# Waits until there are no parallel workers, sorts and temporary files any more; true if that comes.
+sub nothing_left
+{
+	my ($self) = @_;
+	return wait_until(sub {
+		!$self->parallel_workers && $self->ask('SELECT count(*) FROM gpusort_jobs') eq '0'
+			&& !(() = glob $self->data_dir . '/base/pgsql_tmp/*');
+	});
+}
+
 sub log_text
 {
 	my ($self) = @_;

@@ -63,19 +63,6 @@ sub wire
 	return $wire;
 }
 
-sub workers
-{
-	return split /\n/, $node->ask(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
-}
-
-sub nothing_left
-{
-	return wait_until(sub {
-		!workers() && $node->ask('SELECT count(*) FROM gpusort_jobs') == 0
-			&& !(() = glob $node->data_dir . '/base/pgsql_tmp/*');
-	});
-}
-
 # how many rows workers have formed
 sub formed
 {
@@ -260,7 +247,7 @@ for my $after (0.01, 0.05, 0.2, 0.5, 1)
 	my $answer = $wire->answer;
 	like($answer->{error} // '57014 late', qr/^57014/, "cancelled after $after s, $answer->{rows} rows");
 	$wire->simple('ROLLBACK');
-	ok(nothing_left(), 'nothing is left');
+	ok($node->nothing_left, 'nothing is left');
 }
 for my $timeout (100, 400, 1200)
 {
@@ -281,7 +268,7 @@ for my $end ('terminated', 'gone')
 		$other->read_some while length $other->{input} < $after;
 		$end eq 'gone' ? $other->close : $node->ask('SELECT pg_terminate_backend(' . $other->backend . ')');
 		ok(wait_until(sub { $node->ask($query) == 0 }), "$end after $after bytes");
-		ok(nothing_left(), 'nothing is left');
+		ok($node->nothing_left, 'nothing is left');
 	}
 }
 # no worker is there between two FETCHes, and what was done meanwhile stays
@@ -289,7 +276,7 @@ $wire->simple(declare($plain));
 for (1 .. 12)
 {
 	is($wire->simple('FETCH 10000 FROM c')->{rows}, 10000, 'rows');
-	is(scalar workers(), 0, 'no worker');
+	is(scalar $node->parallel_workers, 0, 'no worker');
 	is($wire->simple(qq{INSERT INTO empty VALUES ($_); CREATE TEMP TABLE x$_ (a int)})->{error}, undef,
 		'no parallel mode');
 }
@@ -321,7 +308,7 @@ if ($node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions 
 	is($sums[1], $sums[0], 'a foreign table');
 }
 
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 unlike($node->log_text, qr/PANIC|TRAP|XX000|leak|still referenced/, 'the server lived through it all');
 $_->close for @wires;
 $node->remove;

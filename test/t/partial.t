@@ -41,15 +41,6 @@ my $user = $node->safe_psql('postgres', 'SELECT current_user');
 my %right = map { $_ => $node->safe_psql('postgres', "SET gpusort.enable = off; $queries{$_}") } keys %queries;
 $session->run(q{SET statement_timeout = '150s'});
 
-sub nothing_left
-{
-	return wait_until(sub {
-		$node->ask(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'}) eq '0'
-			&& $node->ask('SELECT count(*) FROM gpusort_jobs') eq '0'
-				&& !(() = glob $node->data_dir . '/base/pgsql_tmp/*');
-	});
-}
-
 sub waits_at_gate
 {
 	return wait_until(sub { $node->ask(
@@ -118,7 +109,7 @@ $session->run('SET plan_cache_mode = force_generic_plan; PREPARE p AS ' . $queri
 	. '; EXECUTE p; SET parallel_leader_participation = off');
 is($session->run('EXECUTE p'), $right{join}, 'the leader takes no part');
 $session->run('RESET parallel_leader_participation; DEALLOCATE p; RESET plan_cache_mode');
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 
 # a few chunks for all: workers are refused, and leave their part to others
 {
@@ -135,7 +126,7 @@ ok(nothing_left(), 'nothing is left');
 
 is($session->run('SELECT count(*) FROM (SELECT a.id FROM a JOIN b USING (k) LIMIT 5) q'), '5', 'LIMIT');
 $session->run('BEGIN; DECLARE c CURSOR FOR SELECT a.id FROM a JOIN b USING (k); MOVE 5 FROM c; CLOSE c; COMMIT');
-ok(nothing_left(), 'nothing is left of a cursor');
+ok($node->nothing_left, 'nothing is left of a cursor');
 for my $row (1, 30000, 59999)
 {
 	for my $query ("SELECT sum(10 / (a.id - $row)) FROM a LEFT JOIN b USING (k)",
@@ -146,7 +137,7 @@ for my $row (1, 30000, 59999)
 		is(join(' ', $err =~ /(?:ERROR|WARNING|FATAL):  (\w+)/g), '22012', "division by zero at row $row");
 	}
 }
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 
 for my $stage (sort keys %gates)
 {
@@ -167,7 +158,7 @@ for my $stage (sort keys %gates)
 		unlike($err, qr/WARNING|XX000|58000/, 'and no other');
 		in_time($start, 'at once');
 		$holder->run('SELECT pg_advisory_unlock_all()');
-		ok(nothing_left(), 'nothing is left');
+		ok($node->nothing_left, 'nothing is left');
 		$session->run('SELECT pg_advisory_unlock_all()');
 		is($session->run($queries{join}), $right{join}, 'the session goes on');
 	}
@@ -175,7 +166,7 @@ for my $stage (sort keys %gates)
 my ($points, @wrong) = $session->cancel_all_over($queries{rows}, 10);
 is(scalar @wrong, 0, "cancelled at $points points of time: each ends soon") or diag join "\n", @wrong;
 $session->run(q{SET statement_timeout = '150s'});
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 
 # --- the service ----------------------------------------------------------------------------------
 
@@ -190,7 +181,7 @@ for my $stage (sort keys %gates)
 	my ($out, $err) = $session->result;
 	ok($out eq $right{join} || ($err =~ /ERROR:  58000.*HINT:/s && $err !~ /XX000|WARNING/ && $out eq ''),
 		'the right answer or a clean error') or diag "$out $err";
-	ok(nothing_left(), 'nothing is left');
+	ok($node->nothing_left, 'nothing is left');
 	$service = $node->wait_service($service);
 	is($session->run($queries{join}), $right{join}, 'and with the next one');
 }
@@ -216,6 +207,6 @@ for my $name (sort keys %queries)
 kill 'CONT', $node->supervisors;
 $service = $node->wait_service($service);
 is($session->run($queries{$_}), $right{$_}, "$_: the right answer in the end") for sort keys %queries;
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 
 done_testing;

@@ -67,19 +67,6 @@ sub wire
 	return $wire;
 }
 
-sub workers
-{
-	return split /\n/, $node->ask(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
-}
-
-sub nothing_left
-{
-	return wait_until(sub {
-		!workers() && $node->ask('SELECT count(*) FROM gpusort_jobs') == 0
-			&& !(() = glob $node->data_dir . '/base/pgsql_tmp/*');
-	});
-}
-
 # the session's backend waits until its client reads
 sub waits_for_client
 {
@@ -211,7 +198,7 @@ for my $enable ('off', 'on', 'on')
 	like($answer->{error}, qr/^22P05 character with byte sequence 0xe2 0x98 0xba/, "no such character, $enable");
 }
 is($latin->simple(q{SELECT 'ä'})->{error}, undef, 'and the session goes on');
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 
 # --- COPY -----------------------------------------------------------------------------------------
 
@@ -273,7 +260,7 @@ my $file = $node->basedir . '/copied';
 $wire->simple(qq{CREATE FUNCTION copies() RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS \$\$
 	BEGIN EXECUTE 'COPY ($all) TO ''$file'''; RETURN 1; END \$\$});
 is(same($wire, 'a COPY within one', sub { $wire->simple('COPY (SELECT copies()) TO STDOUT') })->{formed}, 0, 'as rows');
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 
 # --- COPY to a file or a program ------------------------------------------------------------------
 
@@ -468,7 +455,7 @@ my @shown = map {
 unlink $other_name;
 like($shown[0], qr/^COPY TO\|PROGRAM\|\d+\|0\|6000$/, 'progress');
 is($shown[1], $shown[0], 'is the same');
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 unlink $file;
 
 # --- rows that are too long to be formed ----------------------------------------------------------
@@ -529,7 +516,7 @@ $wire->simple('RESET max_parallel_workers');
 $wire->simple('SET gpusort.enable = on');
 $answer = $wire->extended($plain, rows => 500);
 is($answer->{rows}, 500, 'some rows at once');
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 
 # --- as ever --------------------------------------------------------------------------------------
 
@@ -615,7 +602,7 @@ for my $row (1, 3000, 5999)
 		is($session->simple('SELECT 1')->{error}, undef, 'the session goes on');
 	}
 }
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 
 $wire->simple('SET gpusort.enable = on');
 for my $part (0, 1, 3, 5, 9)
@@ -630,7 +617,7 @@ for my $part (0, 1, 3, 5, 9)
 		or diag $answer->{rows};
 	is($wire->simple($all)->{rows}, 6000, 'the session goes on');
 }
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 
 # a client that reads slowly meets statement_timeout as it does natively
 $wire->simple(q{SET statement_timeout = '300ms'});
@@ -646,7 +633,7 @@ $wire->simple('RESET statement_timeout');
 $wire->send_simple($large);
 ok(waits_for_client($wire), 'the server waits');
 is($wire->answer->{rows}, 100000, 'a client that does not read gets all of its rows later');
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 
 # a client that does not read: workers end when what they have made fits between them and the leader
 my $fitting = by_ranges('*', 'large WHERE id <= 6000');
@@ -655,7 +642,7 @@ my $right_fitting = $wire->simple($fitting)->{bytes};
 $wire->simple('SET gpusort.enable = on');
 $wire->send_simple($fitting);
 ok(waits_for_client($wire), 'the server waits for a client that does not read');
-ok(wait_until(sub { !workers() }), 'and holds no worker');
+ok(wait_until(sub { !$node->parallel_workers }), 'and holds no worker');
 ok($wire->answer->{bytes} eq $right_fitting, 'who gets the right rows later');
 
 # and when it does not fit, since they put it into files; the leader's, of ranges that it forms ahead, are others
@@ -665,10 +652,10 @@ for my $work_mem ('64kB', '4MB')
 	$wire->simple("SET gpusort.enable = on; SET work_mem = '$work_mem'");
 	$wire->send_simple($large);
 	ok(waits_for_client($wire), "work_mem $work_mem: the server waits for a client that does not read");
-	ok(wait_until(sub { !workers() }), 'and holds no worker');
+	ok(wait_until(sub { !$node->parallel_workers }), 'and holds no worker');
 	ok((() = glob $worker_files), 'but files');
 	ok($wire->answer->{bytes} eq $right, 'who gets the right rows later');
-	ok(nothing_left(), 'nothing is left');
+	ok($node->nothing_left, 'nothing is left');
 }
 my $long_rows = by_ranges('*', 'long');
 $wire->simple(q{SET gpusort.enable = off});
@@ -676,7 +663,7 @@ my $right_long = $wire->simple($long_rows)->{bytes};
 $wire->simple(q{SET gpusort.enable = on; SET work_mem = '64kB'});
 $wire->send_simple($long_rows);
 ok(waits_for_client($wire), 'long rows: the server waits');
-ok(wait_until(sub { !workers() }), 'and holds no worker');
+ok(wait_until(sub { !$node->parallel_workers }), 'and holds no worker');
 ok($wire->answer->{bytes} eq $right_long, 'the client gets the right rows later');
 for my $end ('cancelled', 'terminated', 'gone')
 {
@@ -684,13 +671,14 @@ for my $end ('cancelled', 'terminated', 'gone')
 
 	$other->simple(q{SET work_mem = '64kB'});
 	$other->send_simple($large);
-	ok(waits_for_client($other) && wait_until(sub { !workers() }), "the rows of a statement that is $end are in files");
+	ok(waits_for_client($other)
+		&& wait_until(sub { !$node->parallel_workers }), "the rows of a statement that is $end are in files");
 	$other->cancel if $end eq 'cancelled';
 	$node->ask('SELECT pg_terminate_backend(' . $other->backend . ')') if $end eq 'terminated';
 	like($other->answer->{error} // 'none', qr/^57014/, 'it is cancelled') if $end eq 'cancelled';
 	$other->close;
 	ok(is_gone($other), 'the session ends');
-	ok(nothing_left(), 'nothing is left');
+	ok($node->nothing_left, 'nothing is left');
 }
 $wire->simple(q{SET temp_file_limit = '1MB'});
 $wire->send_simple($large);
@@ -699,7 +687,7 @@ ok(workers_wait(), 'and its workers');
 ok(!(() = glob $worker_files), 'and they make no file');
 ok($wire->answer->{bytes} eq $right, 'who gets the right rows later');
 $wire->simple('RESET temp_file_limit; RESET work_mem');
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 
 # timeouts of sessions that are idle do not count while rows are on their way, but after them
 for my $enable ('off', 'on')
@@ -745,7 +733,7 @@ for my $end ('cancel', 'statement_timeout', 'terminate', 'leave', 'worker')
 		ok($silent || ($answer->{error} // '') =~ /^$states{$end}/, "$end: the statement ends")
 			or diag $answer->{error} // $answer->{rows};
 	}
-	ok(nothing_left(), 'nothing is left');
+	ok($node->nothing_left, 'nothing is left');
 	ok(is_gone($other), 'the session has ended') if $end eq 'leave' || $end eq 'terminate';
 	$holder->simple('SELECT pg_advisory_unlock_all()');
 }
@@ -782,7 +770,7 @@ for my $part (0, 1, 8)
 	ok($answer->{rows} == 100000 || ($answer->{error} // '') =~ /^58000 the sort service lost the rows/,
 		"the service killed in part $part: $answer->{rows} rows") or diag $answer->{error};
 	$service = $node->wait_service($service);
-	ok(nothing_left(), 'nothing is left');
+	ok($node->nothing_left, 'nothing is left');
 	is($wire->simple($all)->{rows}, 6000, 'the session goes on');
 }
 
@@ -794,7 +782,7 @@ for my $part (0, 1, 5)
 	$other->read_some while length $other->{input} < 1000000 * $part;
 	$other->close;
 	ok(is_gone($other), "gone in part $part");
-	ok(nothing_left(), 'nothing is left');
+	ok($node->nothing_left, 'nothing is left');
 }
 
 # a backend that is terminated while its client does not read; a worker that is
@@ -804,14 +792,14 @@ ok(waits_for_client($other), 'a client does not read');
 $node->ask('SELECT pg_terminate_backend(' . $other->backend . ')');
 ok(is_gone($other), 'terminated while its client does not read');
 ok($other->answer->{gone}, 'the client sees the end');
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 $wire->send_simple($large);
 $wire->read_some while length $wire->{input} < 100000;
-my ($worker) = workers();
+my ($worker) = $node->parallel_workers;
 $node->ask("SELECT pg_terminate_backend($worker)") if defined $worker;
 $answer = $wire->answer;
 ok($answer->{rows} == 100000 || ($answer->{error} // '') =~ /^57P01/, 'a worker that is terminated');
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 is($wire->simple($all)->{rows}, 6000, 'the session goes on');
 unlike($node->log_text, qr/PANIC|TRAP|XX000|leak|still referenced/, 'the server lived through it all');
 
@@ -819,7 +807,7 @@ unlike($node->log_text, qr/PANIC|TRAP|XX000|leak|still referenced/, 'the server 
 $wire->simple(q{SET temp_file_limit = '1MB'; SET work_mem = '64kB'});
 $wire->send_simple($large);
 ok(waits_for_client($wire) && workers_wait(), 'a client does not read, and workers wait');
-kill 'KILL', (workers())[0];
+kill 'KILL', ($node->parallel_workers)[0];
 ok($wire->answer->{gone}, 'a worker that is killed ends the session');
 $service = $node->wait_service($service);
 my $new = wire();
@@ -831,7 +819,7 @@ $new->read_some while length $new->{input} < 100000;
 kill 'KILL', $new->backend;
 ok($new->answer->{gone}, 'a session that is killed ends');
 $service = $node->wait_service($service);
-ok(nothing_left(), 'nothing is left');
+ok($node->nothing_left, 'nothing is left');
 $_->close for @wires;
 $node->remove;
 
