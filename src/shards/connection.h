@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include "nodes/execnodes.h"
+#include "nodes/parsenodes.h"
 
 /* The longest name of a snapshot, with its end */
 #define GPUSORT_SNAPSHOT_NAME_BYTES 64
