@@ -224,8 +224,9 @@ gpusort_plan_set_starts_workers(CustomScan *plan)
 List *
 gpusort_output_plan_pack(const GpuSortOutputInfo *info)
 {
-	return list_make1(list_make5_int(info->rescan_param, info->partial, info->partition_columns, info->only_formed,
-									 info->reads_tables));
+	return list_make1(lappend_int(list_make5_int(info->rescan_param, info->partial, info->partition_columns,
+												 info->only_formed, info->reads_tables),
+								  info->starts_workers));
 }
 
 /* Reads what gpusort_output_plan_pack wrote. */
@@ -234,13 +235,14 @@ gpusort_output_plan_unpack(const CustomScan *plan)
 {
 	const List *numbers = linitial(plan->custom_private);
 
-	Assert(list_length(numbers) == 5);
+	Assert(list_length(numbers) == 6);
 	return (GpuSortOutputInfo){
 		.rescan_param = linitial_int(numbers),
 		.partial = lsecond_int(numbers) != 0,
 		.partition_columns = lthird_int(numbers),
 		.only_formed = lfourth_int(numbers) != 0,
 		.reads_tables = list_nth_int(numbers, 4) != 0,
+		.starts_workers = list_nth_int(numbers, 5) != 0,
 	};
 }
 

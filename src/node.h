@@ -144,6 +144,9 @@ typedef struct GpuSortOutputInfo
 	bool only_formed;  /* workers run ranges only if rows leave the server or fill a table; else the leader runs all */
 	bool reads_tables; /* a function of the statement may read tables that it does not name */
 
+	/* the GpuSortExchange starts workers, in a statement that PostgreSQL runs without, and stores what they compute */
+	bool starts_workers;
+
 	/*
 	 * Rows that are equal in so many leading columns of the sort are a partition of the WindowAgg right above it, which
 	 * may go on from one range to the next; 0: all rows are one; -1: none goes on.

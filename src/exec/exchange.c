@@ -24,10 +24,9 @@
  * range's turn: a tuplestore, which spills beyond work_mem.  So with few workers it is one of
  * them, and yet never keeps them waiting for longer than these rows take.
  *
- * A statement that is fetched from in parts has no workers, nor has an INSERT.  Where all ranges are the leader's, and
- * below a ModifyTable, the node starts some itself (gather.h), and ends them before it emits the first row: it keeps
- * what it needs of the shared memory, and where that cannot be, because not all ranges are the leader's, or rows are
- * long or come through Gather, it stores all rows before that.
+ * A statement that is fetched from in parts has no workers, nor has an INSERT.  There the node starts some itself
+ * (gather.h), and ends them before it emits the first row: it stores all rows before that.  Where all ranges are the
+ * leader's it keeps what it needs of the shared memory, unless rows are long or come through Gather.
  *
  * Where the service takes no part, or has lost the rows before one was emitted, the rows
  * come through Gather, from the leader alone (stage GATHER).
@@ -667,23 +666,17 @@ find_row(ExchangeState *state)
 }
 
 /*
- * Returns true if the node may start workers itself: it is all of a statement that PostgreSQL runs without, as other
- * nodes' would stay, and the leader gives its rows out, or an INSERT takes them (plan/finish/own_workers.h).
+ * Returns true if the node may start workers itself, in a statement that PostgreSQL runs without
+ * (plan/finish/own_workers.c), and the leader gives its rows out, or an INSERT takes them.
  */
 static bool
 may_start_workers(const ExchangeState *state)
 {
-	const PlanState *ps = &state->css.ss.ps;
-	const Plan *top = ps->state->es_plannedstmt->planTree;
-
-	if (IsA(top, ModifyTable) && outerPlan(top) == ps->plan)
-		return gpusort_parallel_cursors;
-	return gpusort_parallel_cursors && state->output->only_formed && state->former == NULL &&
-		state->output->into == NULL && ps->state->es_subplanstates == NIL &&
-		top == ps->plan;
+	return gpusort_parallel_cursors && state->output->starts_workers && state->former == NULL &&
+		(state->output->into == NULL || state->inserted_into != NULL);
 }
 
-/* Reads all rows, of which the first is there. */
+/* Reads all rows, of which the first is there.  If they are lost meanwhile, the leader computes all of them again. */
 static void
 store_rows(ExchangeState *state, TupleTableSlot *row)
 {
@@ -691,10 +684,16 @@ store_rows(ExchangeState *state, TupleTableSlot *row)
 	Tuplestorestate *store = tuplestore_begin_heap(false, false, work_mem);
 
 	MemoryContextSwitchTo(caller);
-	for (; !TupIsNull(row); row = find_row(state))
+	while (!TupIsNull(row))
 	{
+		const bool alone = state->stage == STAGE_GATHER;
+
 		CHECK_FOR_INTERRUPTS();
 		tuplestore_puttupleslot(store, row);
+		state->emitted = false; /* nobody has seen it */
+		row = find_row(state);
+		if (state->stage == STAGE_GATHER && !alone)
+			tuplestore_clear(store);
 	}
 	end_stash(state);
 	state->stash[0].rows = store;
@@ -705,7 +704,7 @@ store_rows(ExchangeState *state, TupleTableSlot *row)
 static TupleTableSlot *
 end_workers(ExchangeState *state, TupleTableSlot *row)
 {
-	bool kept = state->stage == STAGE_ENDED;
+	bool kept = state->stage == STAGE_ENDED && state->output->into != NULL;
 
 	if (state->stage == STAGE_ALL)
 	{
@@ -801,13 +800,23 @@ end_exchange_node(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
-/* Starts over with Gather, and all below it: the next row asked for begins the sorts anew. */
+/*
+ * Starts over with Gather, and all below it: the next row asked for begins the sorts anew.  Rows that are stored are
+ * emitted again, as what is below has come to its end for good (gather.h).
+ */
 static void
 rescan_exchange_node(CustomScanState *node)
 {
 	ExchangeState *state = (ExchangeState *) node;
 	PlanState *gather = outerPlanState(node);
 
+	if (state->stage == STAGE_STORED)
+	{
+		Assert(gather->chgParam == NULL);
+		ExecClearTuple(state->slot);
+		tuplestore_rescan(state->stash[0].rows);
+		return;
+	}
 	count_below(state);
 	end_stash(state);
 	state->output->lost.reason = GPUSORT_REASON_NONE;

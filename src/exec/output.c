@@ -495,6 +495,7 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 	state->partial = info.partial;
 	state->only_formed = info.only_formed;
 	state->reads_tables = info.reads_tables;
+	state->starts_workers = info.starts_workers;
 	if (state->partial)
 		ps->ExecProcNode = exec_partial;
 	else

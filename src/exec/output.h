@@ -53,6 +53,7 @@ typedef struct GpuSortOutputState
 	bool partial;        /* each process passes its rows to the node above, not to a GpuSortExchange */
 	bool only_formed;    /* workers run ranges only if they form the rows, or put them into a table */
 	bool reads_tables;   /* as in GpuSortOutputInfo */
+	bool starts_workers; /* likewise */
 	GpuSortNodes nodes;
 	GpuSortWindowRanges window;
 	GpuSortOutputShared *shared; /* NULL until it is made */

@@ -212,54 +212,90 @@ may_be_given_workers(const Query *parse, const GpuSortStatement *statement, int 
 }
 
 /*
- * Returns a plan of a statement whose GpuSorts start workers, which PostgreSQL runs without parallel mode; NULL if it
- * would be another one than that.  PostgreSQL's own choice has been made before: it is for who wants first rows soon
- * and has no sort.  Who plans an INSERT by pages says fills_pages.
+ * Returns a plan of a statement whose nodes start workers, which PostgreSQL runs without parallel mode; NULL if it
+ * would be another one than that.  *exchanges: how many GpuSortExchanges start some.
  */
 static PlannedStmt *
-plan_with_own_workers(GpuSortStatement statement, GpuSortDecisions *decisions, PLANNER_PARAMETERS)
+plan_with_own_workers(GpuSortStatement statement, int *exchanges, GpuSortDecisions *decisions, PLANNER_PARAMETERS)
 {
 	Query *inserted = gpusort_inserted_select(parse);
-	const char hazard = max_parallel_hazard(inserted != NULL && !statement.fills_pages ? inserted : parse);
+	const bool fills = statement.own_workers == GPUSORT_OWN_WORKERS_FILL;
+	const char hazard = max_parallel_hazard(inserted != NULL && !fills ? inserted : parse);
 	PlannedStmt *stmt;
 
 	if (hazard == PROPARALLEL_UNSAFE)
 		return NULL;
-	statement.one_reader = !statement.fills_pages;
 	if (inserted != NULL)
 		statement.select_hazard = hazard;
 	else
 		cursor_options |= CURSOR_OPT_PARALLEL_OK;
 	stmt = plan_and_finish(&statement, decisions, PLANNER_ARGUMENTS);
-	if (!gpusort_own_workers_settle(stmt))
+	if (!gpusort_own_workers_settle(stmt, exchanges))
 		return NULL;
 	stmt->parallelModeNeeded = false;
 	return stmt;
 }
 
-/*
- * Plans a statement again whose GpuSorts could do with workers that PostgreSQL does not give it, with these; by pages
- * where rows are inserted so.  Returns NULL if it must not have them.
- */
-static PlannedStmt *
-plan_again(GpuSortStatement statement, GpuSortDecisions *decisions, PLANNER_PARAMETERS)
+/* A statement's plan, and what is kept to make others of it, which is NULL where none are wanted. */
+typedef struct Planned
 {
-	const GpuSortDecisions none = *decisions;
-	Query *query = parse;
 	PlannedStmt *stmt;
+	GpuSortDecisions decisions;
+	Query *again; /* a copy, to be planned with workers of its GpuSorts' own */
+} Planned;
 
-	statement.fills_pages = gpusort_insert_fills_pages(parse, &statement);
-	if (statement.fills_pages)
+/* A plan with workers of its nodes' own. */
+typedef struct OwnWorkersPlan
+{
+	PlannedStmt *stmt; /* NULL: there is none */
+	GpuSortDecisions decisions;
+	int exchanges; /* GpuSortExchanges that start workers */
+	double time;   /* that it is expected to take, in ns */
+} OwnWorkersPlan;
+
+/* Plans a copy of a statement with own workers of a kind.  What all processes compute they compute to the end. */
+static OwnWorkersPlan
+plan_own_workers(GpuSortOwnWorkers kind, GpuSortStatement statement, bool keep_decisions, PLANNER_PARAMETERS)
+{
+	OwnWorkersPlan plan = {.decisions.keep = keep_decisions, .time = INFINITY};
+
+	statement.own_workers = kind;
+	statement.time = &plan.time;
+	parse = copyObject(parse);
+	if (kind == GPUSORT_OWN_WORKERS_COMPUTE)
+		cursor_options &= ~CURSOR_OPT_FAST_PLAN;
+	plan.stmt = plan_with_own_workers(statement, &plan.exchanges, &plan.decisions, PLANNER_ARGUMENTS);
+	return plan;
+}
+
+/*
+ * Plans a statement, of which there is a plan, again with workers of its nodes' own.  An INSERT is by pages where it
+ * may be.  All processes compute rows that are fetched where that takes less time than for the leader to compute as
+ * many as are expected to be fetched, and if a cursor that can go back with the first plan still can.
+ */
+static OwnWorkersPlan
+plan_again(const GpuSortStatement *statement, const Planned *planned, PLANNER_PARAMETERS)
+{
+	const bool keep = planned->decisions.keep;
+	OwnWorkersPlan plan = {0};
+	OwnWorkersPlan taken_in;
+
+	if (gpusort_insert_fills_pages(parse, statement))
+		plan = plan_own_workers(GPUSORT_OWN_WORKERS_FILL, *statement, keep, PLANNER_ARGUMENTS);
+	if (plan.stmt != NULL)
+		return plan;
+	if (parse->commandType == CMD_SELECT)
+		plan = plan_own_workers(GPUSORT_OWN_WORKERS_COMPUTE, *statement, keep, PLANNER_ARGUMENTS);
+	if (plan.stmt != NULL && plan.exchanges > 0 &&
+		(ExecSupportsBackwardScan(plan.stmt->planTree) || !ExecSupportsBackwardScan(planned->stmt->planTree)))
 	{
-		parse = copyObject(query);
-		stmt = plan_with_own_workers(statement, decisions, PLANNER_ARGUMENTS);
-		if (stmt != NULL)
-			return stmt;
-		*decisions = none;
-		statement.fills_pages = false;
+		if (gpusort_force)
+			return plan;
 	}
-	parse = query;
-	return plan_with_own_workers(statement, decisions, PLANNER_ARGUMENTS);
+	else
+		plan.time = INFINITY;
+	taken_in = plan_own_workers(GPUSORT_OWN_WORKERS_TAKE_IN, *statement, keep, PLANNER_ARGUMENTS);
+	return plan.time < taken_in.time ? plan : taken_in;
 }
 
 /*
@@ -312,14 +348,6 @@ static const OtherForm other_forms[] = {
 	{gpusort_may_ask_shards, gpusort_ask_shards, gpusort_fetched_rows, SHARD_ROWS, SHARD_MARGIN, true},
 };
 
-/* A statement's plan, and what is kept to make others of it, which is NULL where none are wanted. */
-typedef struct Planned
-{
-	PlannedStmt *stmt;
-	GpuSortDecisions decisions;
-	Query *again; /* a copy, to be planned with workers of its GpuSorts' own */
-} Planned;
-
 /*
  * Plans a statement in its other form, which it is changed to, and keeps that plan if it is far better than the one
  * that there is.
@@ -344,18 +372,17 @@ plan_other_form(const OtherForm *form, const GpuSortStatement *statement, Planne
 	*planned = (Planned){.stmt = stmt, .decisions = decisions, .again = again};
 }
 
-/* Plans a statement for which its GpuSorts start workers, and keeps that plan if PostgreSQL gives it none. */
+/* Plans a statement for which its nodes start workers, and keeps that plan if there is one. */
 static void
 plan_workers(const GpuSortStatement *statement, Planned *planned, PLANNER_PARAMETERS)
 {
-	GpuSortDecisions decisions = {.keep = planned->decisions.keep};
-	PlannedStmt *stmt = plan_again(*statement, &decisions, PLANNER_ARGUMENTS);
+	const OwnWorkersPlan plan = plan_again(statement, planned, PLANNER_ARGUMENTS);
 
-	if (stmt == NULL)
+	if (plan.stmt == NULL)
 		return;
-	stmt->dependsOnRole |= planned->stmt->dependsOnRole;
-	planned->stmt = stmt;
-	planned->decisions = decisions;
+	plan.stmt->dependsOnRole |= planned->stmt->dependsOnRole;
+	planned->stmt = plan.stmt;
+	planned->decisions = plan.decisions;
 }
 
 /* Plans a statement that may have sorts, in other forms, too, and with workers of its GpuSorts' own. */

@@ -144,7 +144,7 @@ gpusort_statement_why_alone(void)
 		return "the cursor can scroll";
 	if (!gpusort_parallel_output)
 		return "gpusort.parallel_output is off";
-	return current.one_reader ? "its rows go to a cursor or an INSERT" : NULL;
+	return current.own_workers == GPUSORT_OWN_WORKERS_TAKE_IN ? "its rows go to a cursor or an INSERT" : NULL;
 }
 
 /* Returns true if a function that the statement calls may read tables that it does not name. */
@@ -158,14 +158,29 @@ gpusort_statement_reads_tables(void)
 bool
 gpusort_statement_shares_output(void)
 {
-	return gpusort_parallel_output && !current.one_reader && !current.fills_pages;
+	return gpusort_parallel_output && current.own_workers == GPUSORT_NO_OWN_WORKERS;
+}
+
+/* Returns true if the leader stores rows that all processes make, until they are read. */
+bool
+gpusort_statement_stores_rows(void)
+{
+	return current.own_workers == GPUSORT_OWN_WORKERS_COMPUTE;
 }
 
 /* Returns true if the statement is an INSERT whose rows all processes may put into pages of a table. */
 bool
 gpusort_statement_fills_pages(void)
 {
-	return current.fills_pages;
+	return current.own_workers == GPUSORT_OWN_WORKERS_FILL;
+}
+
+/* Notes how long the path of the statement is expected to take, in ns. */
+void
+gpusort_statement_note_time(double time)
+{
+	if (current.time != NULL)
+		*current.time = time;
 }
 
 /* Returns the hazard of the SELECT that an INSERT is planned with for several processes; 0: it is not. */

@@ -35,16 +35,16 @@ BEGIN
 	RETURN gs.who(processes);
 END $$;
 
--- Declares cursor n natively and cursor g through GpuSort.
-CREATE FUNCTION gs.declare_both(options text, query text) RETURNS void LANGUAGE plpgsql AS $$
+-- Declares cursor n natively and cursor g through GpuSort, with such a node in its plan.
+CREATE FUNCTION gs.declare_both(options text, query text, node text DEFAULT 'GpuSortIngest') RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	SET LOCAL gpusort.enable = off;
 	EXECUTE format('DECLARE n %s FOR %s', options, query);
 	SET LOCAL gpusort.enable = on;
 	SET LOCAL gpusort.force = on;
 	SET LOCAL gpusort.min_rows = 0;
-	IF gs.forced_plan(format('DECLARE c %s FOR %s', options, query)) NOT LIKE '%GpuSortIngest%' THEN
-		RAISE 'no GpuSortIngest in the plan';
+	IF gs.forced_plan(format('DECLARE c %s FOR %s', options, query)) NOT LIKE '%' || node || '%' THEN
+		RAISE 'no % in the plan', node;
 	END IF;
 	EXECUTE format('DECLARE g %s FOR %s', options, query);
 	SET LOCAL gpusort.force = off;
@@ -72,8 +72,16 @@ SELECT is(gs.forced_plan('DECLARE c CURSOR FOR SELECT id FROM gs.fe ORDER BY k, 
 		  'a cursor''s plan');
 SELECT is(gs.forced_plan('DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT id FROM gs.fe ORDER BY k, id'), gs.forced_plan('DECLARE c CURSOR FOR SELECT id FROM gs.fe ORDER BY k, id'),
 		  'of one that scrolls, and is held');
-SELECT alike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id, row_number() OVER (ORDER BY k, id) FROM gs.fe'), '%WindowAgg%GpuSort%Gather%GpuSortIngest%', 'below a window');
-SELECT unalike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id, row_number() OVER (ORDER BY k, id) FROM gs.fe'), '%GpuSortExchange%', 'which is of one process');
+SELECT alike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id, row_number() OVER (ORDER BY k, id) FROM gs.fe'), '%GpuSortExchange%Gather%GpuSortOutput%WindowAgg%', 'a window is computed by all processes');
+SELECT alike(gs.forced_plan('DECLARE c SCROLL CURSOR FOR SELECT id, row_number() OVER (ORDER BY k, id) FROM gs.fe'), '%WindowAgg%GpuSort%Gather%GpuSortIngest%', 'and by one for a cursor that scrolls');
+SET gpusort.parallel_output = off;
+SELECT alike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id, row_number() OVER (ORDER BY k, id) FROM gs.fe'), '%WindowAgg%GpuSort%Gather%GpuSortIngest%', 'or with gpusort.parallel_output off');
+RESET gpusort.parallel_output;
+SELECT alike(gs.forced_plan('DECLARE c CURSOR FOR SELECT few, count(DISTINCT k) FROM gs.fe GROUP BY few'), '%GpuSortExchange%Gather%GroupAggregate%', 'groups are computed by all processes');
+SELECT alike(gs.forced_plan('DECLARE c CURSOR FOR SELECT count(DISTINCT k) FROM gs.fe'), '%Aggregate%GpuSortExchange%Gather%GpuSortOutput%Partial Aggregate%', 'and parts of an aggregate');
+SELECT alike(gs.forced_plan('DECLARE c CURSOR FOR SELECT few, count(DISTINCT k) AS n FROM gs.fe GROUP BY few ORDER BY n, few'), 'Custom Scan (GpuSort)%GpuSortExchange%Gather%', 'below another sort');
+SELECT unalike(gs.forced_plan('DECLARE c CURSOR FOR SELECT f.id, o.n FROM gs.fe f, LATERAL (SELECT count(DISTINCT x.k) AS n FROM gs.fe_other x WHERE x.id < f.few OFFSET 0) o ORDER BY f.k, f.id'), '%GpuSortExchange%', 'not where a nested loop reads it again');
+SELECT unalike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id, random(), row_number() OVER (ORDER BY k, id) FROM gs.fe'), '%Gather%', 'not with volatile functions');
 SELECT alike(gs.forced_plan('DECLARE c CURSOR FOR SELECT DISTINCT k, id FROM gs.fe ORDER BY k, id LIMIT 5000'), '%Unique%GpuSortIngest%', 'below DISTINCT and LIMIT');
 SELECT unalike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id FROM gs.fe ORDER BY k, id FOR UPDATE'), '%Gather%', 'not FOR UPDATE');
 SELECT unalike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id, random() FROM gs.fe ORDER BY k, id'), '%Gather%', 'not with volatile functions');
@@ -222,6 +230,77 @@ FETCH 1 FROM c \g /dev/null
 CLOSE c;
 COMMIT;
 
+-- what all processes compute, and the leader stores
+SELECT set_config('gs.window', 'SELECT id, few, t, row_number() OVER w, sum(k) OVER w FROM gs.fe WINDOW w AS (PARTITION BY few ORDER BY k, id)', false) AS windowed \gset
+SELECT set_config('gs.groups', 'SELECT k, few, count(DISTINCT t), array_agg(id ORDER BY id) FROM gs.fe GROUP BY k, few', false) AS grouped \gset
+BEGIN;
+SELECT gs.declare_both('CURSOR', :'windowed', 'GpuSortExchange') \g /dev/null
+SELECT is(gs.both('1', '10', '5000'), 'same', 'a window, first rows');
+INSERT INTO gs.fe SELECT -i, i, '', 0 FROM generate_series(1, 1000) i;
+CREATE TEMP TABLE fe_temp AS SELECT 1 AS one;
+SAVEPOINT a;
+DELETE FROM gs.fe;
+SELECT gs.both('100') AS in_savepoint \gset
+ROLLBACK TO a;
+SELECT is(:'in_savepoint'::text, 'same', 'after INSERT, CREATE and DELETE');
+SELECT is((SELECT count(*) FROM (SELECT id, row_number() OVER (ORDER BY k) FROM gs.fe) s), 21000::bigint, 'another parallel query');
+SELECT is(gs.both('RELATIVE 3', 'ABSOLUTE 9000', 'ALL', '1'), 'same', 'to the end');
+SELECT throws_ok('FETCH FIRST FROM g', '55000', NULL, 'not back, as PostgreSQL''s');
+ROLLBACK;
+BEGIN;
+SET LOCAL work_mem = '64kB';
+SELECT gs.declare_both('NO SCROLL CURSOR', :'windowed', 'GpuSortExchange') \g /dev/null
+SAVEPOINT a;
+SELECT gs.both('10') AS first \gset
+ROLLBACK TO a;
+SELECT is(:'first'::text, 'same', 'a window, more than work_mem');
+SELECT is(gs.both('10', '10000', 'ALL'), 'same', 'to the end');
+COMMIT;
+BEGIN;
+SELECT gs.declare_both('CURSOR', :'grouped', 'GpuSortExchange') \g /dev/null
+SAVEPOINT a;
+SELECT gs.both('10') AS first \gset
+ROLLBACK TO a;
+SELECT is(:'first'::text, 'same', 'groups, first in a savepoint');
+SELECT is(gs.both('10', 'ALL'), 'same', 'and when it was rolled back');
+COMMIT;
+BEGIN;
+SELECT gs.declare_both('CURSOR WITH HOLD', :'grouped', 'GpuSortExchange') \g /dev/null
+SELECT is(gs.both('100'), 'same', 'groups WITH HOLD before the commit');
+COMMIT;
+SELECT is(gs.both('100', 'ALL'), 'same', 'and after it');
+CLOSE n;
+CLOSE g;
+BEGIN;
+SELECT gs.declare_both('CURSOR', 'SELECT count(DISTINCT t), (SELECT max(i) FROM generate_series(1, 100) i) FROM gs.fe', 'GpuSortExchange') \g /dev/null
+SELECT is(gs.both('1', '1'), 'same', 'an aggregate of all rows');
+COMMIT;
+BEGIN;
+SELECT gs.declare_both('CURSOR', 'SELECT * FROM (' || :'windowed' || ') s WHERE few > 10', 'GpuSortExchange') \g /dev/null
+SELECT is(gs.both('1', 'ALL'), 'same', 'no row');
+COMMIT;
+-- going back where PostgreSQL's plan does: its sort is on top
+BEGIN;
+SELECT gs.declare_both('CURSOR', 'SELECT few, count(DISTINCT k) AS n FROM gs.fe GROUP BY few ORDER BY n DESC, few', 'GpuSortExchange') \g /dev/null
+SELECT is(gs.both('3', 'BACKWARD 2', 'LAST', 'FIRST', 'ALL', 'BACKWARD ALL'), 'same', 'back in a sort of groups');
+COMMIT;
+-- several in a statement, one after the other
+BEGIN;
+SELECT gs.declare_both('CURSOR', '(SELECT few, count(DISTINCT k) AS n FROM gs.fe GROUP BY few) UNION ALL (SELECT id % 7, count(DISTINCT k) FROM gs.fe_other GROUP BY 1) UNION ALL (SELECT id, k FROM gs.fe ORDER BY k, id LIMIT 9000)', 'GpuSortExchange') \g /dev/null
+SELECT is(gs.both('3', '5', '7', 'ALL'), 'same', 'three parts');
+COMMIT;
+-- an error while all is computed
+BEGIN;
+SET LOCAL gpusort.force = on;
+DECLARE c CURSOR FOR SELECT id, gs.fetch_fails_at(id, 15000), row_number() OVER (ORDER BY k, id) FROM gs.fe;
+SAVEPOINT a;
+SELECT throws_ok('FETCH c', '22012', NULL, 'an error in a process');
+ROLLBACK TO a;
+DECLARE d CURSOR FOR SELECT id, gs.process(id) AS p, row_number() OVER (ORDER BY k, id) FROM gs.fe;
+SELECT isnt(gs.who_fetches('d', 'ALL'), 'leader', 'and another has its workers');
+INSERT INTO gs.fe_other VALUES (-1, -1);
+ROLLBACK;
+
 -- joins, and several sorts
 BEGIN;
 SET LOCAL enable_hashjoin = off;
@@ -311,6 +390,42 @@ SELECT is((SELECT array_agg(id ORDER BY ctid) FROM gs.fe_seen),
 		  (SELECT array_agg(id) FROM (SELECT id FROM gs.fe ORDER BY k, id LIMIT 100) s)
 		  || (SELECT array_agg(id) FROM (SELECT * FROM (SELECT id FROM gs.fe WHERE id >= 2 ORDER BY k, id LIMIT 100) s WHERE id % 2 = 1) s), 'the rows');
 SELECT is((SELECT array_agg(w) FROM (SELECT gs.loop_query() AS w FROM generate_series(1, 7)) s), array_fill('workers'::text, ARRAY[7]), 'by plans that are cached');
+-- what all processes compute in such loops, which write in between
+CREATE TABLE gs.fe_looped (rows text);
+CREATE FUNCTION gs.loop_groups() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	processes int[];
+BEGIN
+	FOR r IN SELECT few, count(DISTINCT k) AS n, gs.process(few) AS p FROM gs.fe GROUP BY few LOOP
+		INSERT INTO gs.fe_looped VALUES (r.few || ' ' || r.n);
+		processes := processes || r.p;
+	END LOOP;
+	RETURN gs.who(processes);
+END $$;
+CREATE FUNCTION gs.loop_window() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	processes int[];
+	seen text[];
+BEGIN
+	FOR r IN SELECT id, gs.process(id) AS p, rank() OVER (PARTITION BY few ORDER BY k, id) AS n FROM gs.fe LOOP
+		PERFORM nextval('gs.fe_sequence');
+		processes := processes || r.p;
+		seen := seen || (r.id || ' ' || r.n);
+		EXIT WHEN cardinality(processes) = 2500;
+	END LOOP;
+	INSERT INTO gs.fe_looped VALUES (seen);
+	RETURN gs.who(processes);
+END $$;
+SELECT isnt(gs.loop_groups(), 'leader', 'groups in FOR ... IN query');
+SELECT isnt(gs.loop_window(), 'leader', 'a window in FOR ... IN query');
+CREATE TABLE gs.fe_looped_in_parallel AS TABLE gs.fe_looped;
+TRUNCATE gs.fe_looped;
+SET gpusort.enable = off;
+SELECT gs.loop_groups(), gs.loop_window() \g /dev/null
+RESET gpusort.enable;
+SELECT is((SELECT md5(string_agg(rows, '/' ORDER BY rows)) FROM gs.fe_looped_in_parallel), (SELECT md5(string_agg(rows, '/' ORDER BY rows)) FROM gs.fe_looped), 'their rows');
 -- where workers must not be started: in parallel mode, which a parallel query's leader is in
 CREATE FUNCTION gs.loop_reads(int) RETURNS text LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS $$
 DECLARE
@@ -327,6 +442,22 @@ SELECT string_agg(DISTINCT w, ' ') AS within FROM (SELECT gs.loop_reads(id) AS w
 SELECT is(:'within'::text, 'leader', 'within a parallel query');
 SELECT is(gs.loop_reads(1), 'workers', 'and without one');
 -- a procedure that commits within its loop
+CREATE PROCEDURE gs.loop_window_commits() LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	n int := 0;
+BEGIN
+	FOR r IN SELECT id, row_number() OVER (ORDER BY k, id) AS n FROM gs.fe LOOP
+		INSERT INTO gs.fe_seen VALUES (r.id);
+		n := n + 1;
+		IF n <> r.n THEN
+			RAISE 'row % has number %', n, r.n;
+		END IF;
+		IF n % 5000 = 0 THEN
+			COMMIT;
+		END IF;
+	END LOOP;
+END $$;
 CREATE PROCEDURE gs.loop_commits() LANGUAGE plpgsql AS $$
 DECLARE
 	r record;
@@ -343,6 +474,9 @@ END $$;
 TRUNCATE gs.fe_seen;
 CALL gs.loop_commits();
 SELECT is((SELECT md5(string_agg(id::text, ' ' ORDER BY ctid)) FROM gs.fe_seen), (SELECT md5(string_agg(id::text, ' ' ORDER BY k, id)) FROM gs.fe), 'a loop with COMMIT');
+TRUNCATE gs.fe_seen;
+CALL gs.loop_window_commits();
+SELECT is((SELECT md5(string_agg(id::text, ' ' ORDER BY ctid)) FROM gs.fe_seen), (SELECT md5(string_agg(id::text, ' ' ORDER BY k, id)) FROM gs.fe), 'a loop over a window with COMMIT');
 -- a function in SQL that gives its rows one by one
 CREATE FUNCTION gs.rows_of_sql() RETURNS TABLE (id int, p int) LANGUAGE sql STABLE SET enable_material = on AS 'SELECT id, gs.process(id) FROM gs.fe ORDER BY k, id';
 SELECT is((SELECT gs.who(array_agg(p)) FROM (SELECT (gs.rows_of_sql()).p LIMIT 100) s), 'workers', 'a function in SQL');

@@ -21,10 +21,22 @@ $node->safe_psql('postgres', q{
 	ANALYZE t;
 	CREATE FUNCTION process(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE COST 1
 		AS 'BEGIN RETURN pg_backend_pid(); END';
+	CREATE FUNCTION leader_gate(i int, at int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1
+		AS 'BEGIN RETURN gate(i, at); END';
 } . gate_sql('STABLE PARALLEL SAFE COST 1'));
 my $expected = $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT id, pad FROM t ORDER BY k, id');
 my $holder = $node->session;
 my $bystander = $node->session;
+
+# A supervisor that has seen no service killed starts the next one soon.
+sub restart
+{
+	$_->close for $holder, $bystander;
+	$node->restart;
+	$service = $node->wait_service;
+	($holder, $bystander) = map { $node->session } 1 .. 2;
+	return;
+}
 
 sub workers
 {
@@ -39,8 +51,11 @@ sub waits_at_gate
 
 # What is done while workers of a statement wait in the middle of the table.
 my $gated = 'SELECT id, pad FROM t WHERE gate(id, 40000) > 0 ORDER BY k, id';
+my $numbered = 'SELECT id, pad, row_number() OVER (ORDER BY k, id) AS n FROM t';
+my $window = "$numbered WHERE gate(id, 40000) > 0";
 my %ways = (
 	cursor => [ "DECLARE c NO SCROLL CURSOR FOR $gated", 'FETCH ALL FROM c' ],
+	window => [ "DECLARE c CURSOR FOR SELECT id, pad FROM ($window) s WHERE n > 0", 'FETCH ALL FROM c' ],
 	scroll => [ "DECLARE c SCROLL CURSOR FOR $gated", 'FETCH ALL FROM c' ],
 	hold => [ "DECLARE c CURSOR WITH HOLD FOR $gated", 'COMMIT; BEGIN; FETCH ALL FROM c; CLOSE c' ],
 	insert => [ 'TRUNCATE w', "INSERT INTO w $gated; SELECT id, pad FROM w ORDER BY ctid" ]);
@@ -84,6 +99,44 @@ for my $way (sort keys %ways)
 		like($session->run('FETCH d'), qr/^(?!@{[ $session->backend ]}$)\d+$/, 'the next cursor has its workers');
 		$session->run('ROLLBACK');
 	}
+	$session->close;
+}
+
+# While all processes compute the rows of a cursor, of which the leader has stored some, and while another sort reads
+# what is stored: the service killed, and the statement cancelled.
+restart;
+my %above = (
+	storing => "SELECT gate(id, 40000), pad FROM ($numbered) s WHERE n > 0",
+	stored => "SELECT id, pad FROM ($numbered) s ORDER BY leader_gate(n::int, 40000)");
+for my $case (map { my $what = $_; map { [ $what, $_ ] } 'killed', 'cancelled' } sort keys %above)
+{
+	my ($what, $loss) = @$case;
+	my $session = $node->session;
+	my $statement = "DECLARE c CURSOR FOR $above{$what}";
+
+	like($node->safe_psql('postgres', "EXPLAIN (COSTS off) $statement"),
+		$what eq 'stored' ? qr/GpuSort\).*leader_gate.*GpuSortExchange/s : qr/GpuSortExchange/, "$what: by all processes");
+	$holder->run('SELECT pg_advisory_lock(1)');
+	$session->run("BEGIN; $statement");
+	$session->send('FETCH ALL FROM c');
+	ok(waits_at_gate, 'a process waits above the sort');
+	is(scalar workers, 0, 'workers have ended') if $what eq 'stored';
+	if ($loss eq 'killed')
+	{
+		kill 'KILL', $service;
+		ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
+	}
+	else
+	{
+		$bystander->run('SELECT pg_cancel_backend(' . $session->backend . ')');
+	}
+	$holder->run('SELECT pg_advisory_unlock(1)');
+	my ($out, $err) = $session->result;
+	ok($out eq $expected, 'killed: the right answer') or diag $err if $loss eq 'killed';
+	like($err, qr/canceling statement/, 'cancelled') if $loss eq 'cancelled';
+	ok(wait_until(sub { !workers }), 'no worker is left');
+	is($session->run('ROLLBACK; SELECT 1'), '1', 'the session lives');
+	$service = $node->wait_service($service) if $loss eq 'killed';
 	$session->close;
 }
 
@@ -161,6 +214,7 @@ for my $way (sort keys %ways)
 	}
 }
 
+restart;
 my $client = Protocol->new($node);
 my @right = split /\n/, $expected;
 my @between = ('', 'INSERT INTO w VALUES (2, \'between\')', 'SAVEPOINT a; CREATE TEMP TABLE x (a int); ROLLBACK TO a');
@@ -194,11 +248,11 @@ for my $way (map { my $output = $_; map { [ $output, $_ ] } @between } 'off', 'o
 	$client->simple('COMMIT');
 }
 
-# The node itself starts workers where all processes could have formed rows; they end before the first one comes, which
+# The node itself starts workers where all processes could have formed rows, or compute them; they end before the first one comes, which
 # is asked for while they wait.
 my $gated_rows = 'SELECT id, pad FROM t WHERE gate(id, 40000) > 0 ORDER BY k, id';
 # a row that is longer than a chunk of the staging pool
-my @fetched = ($gated_rows, "$gated_rows, CASE WHEN id = 30000 THEN repeat(pad, 500000) END");
+my @fetched = ($gated_rows, $window, "$gated_rows, CASE WHEN id = 30000 THEN repeat(pad, 500000) END");
 for my $query (@fetched)
 {
 	my ($plan) = $client->simple("EXPLAIN (COSTS off) $query");

@@ -166,10 +166,11 @@ gpusort_finish(PlannedStmt *stmt, const GpuSortStatement *statement, GpuSortDeci
 							.decisions = decisions,
 							.safety.subplans = stmt->subplans};
 	GpuSortPlanPlace place = {.finish = &finish, .processes = 1, .rescan_param = -1};
+	int exchanges;
 
 	gpusort_plan_each_of_statement(stmt, add_initplan_params, &finish.safety);
 	gpusort_plan_each_of_statement(stmt, visit_top, &place);
 	/* What is planned for it is asked by who has planned it. */
-	if (statement->starts_workers && !statement->one_reader && !statement->fills_pages && stmt->parallelModeNeeded)
-		(void) gpusort_own_workers_settle(stmt);
+	if (statement->starts_workers && statement->own_workers == GPUSORT_NO_OWN_WORKERS && stmt->parallelModeNeeded)
+		(void) gpusort_own_workers_settle(stmt, &exchanges);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * own_workers.c
- *	  GpuSorts that start workers themselves, where PostgreSQL runs a statement without.
+ *	  GpuSorts and GpuSortExchanges that start workers themselves, where PostgreSQL runs a statement without.
  *
  * PostgreSQL runs a statement in parallel mode from its first row to its last, in which nothing may be written.  So it
  * has no workers for what is fetched from piece by piece (a cursor, a portal of which so many rows are asked for, a
@@ -14,11 +14,11 @@
  *	      GpuSortIngest		and it is off again before that row is given out
  *	        partial plan
  *
- * So does a GpuSortExchange whose rows an INSERT inserts, and which has all processes put them into pages of the table,
- * or if that cannot be stores them.
+ * So does a GpuSortExchange, which stores what all processes compute; or where an INSERT inserts its rows, has them put
+ * these into pages of the table.
  *
  * No other Gather of the statement may start workers then, for they would stay.  So that is legal only where each
- * Gather is such a one.  Nor may the GpuSort read its input again, which has been shut down with the workers: it must
+ * Gather is such a one.  Nor may the node read its input again, which has been shut down with the workers: it must
  * be executed once, so it is not below a nested loop's inner side, a recursion or another extension's node, nor in the
  * plan of an expression or a CTE.
  *
@@ -40,6 +40,7 @@ typedef struct GatherSearch
 	const Plan *top; /* of the statement */
 	int gathers;     /* all of them */
 	List *sorts;     /* GpuSorts above them that are executed once */
+	List *exchanges; /* likewise GpuSortExchanges */
 	double alone;    /* ns that such GpuSorts without take rows in for, the longest */
 } GatherSearch;
 
@@ -61,7 +62,7 @@ executes_once(const Plan *plan, const Plan *child)
 		case T_RecursiveUnion:
 			return child == outerPlan(plan);
 		case T_CustomScan:
-			return gpusort_plan_is(plan, &gpusort_scan_methods);
+			return gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_exchange_scan_methods);
 		case T_ForeignScan:
 			return false;
 		default:
@@ -83,6 +84,8 @@ find(Plan **link, void *arg)
 		found->gathers++;
 	if (below.once && gpusort_is_gathered_sort(plan))
 		found->sorts = lappend(found->sorts, plan);
+	else if (below.once && gpusort_plan_is(plan, &gpusort_exchange_scan_methods))
+		found->exchanges = lappend(found->exchanges, plan);
 	else if (below.once && gpusort_plan_is(plan, &gpusort_scan_methods))
 		found->alone =
 			Max(found->alone,
@@ -101,28 +104,24 @@ find_in(PlannedStmt *stmt)
 	return found;
 }
 
-/* Returns true if a plan inserts the rows of a GpuSortExchange as they come. */
-static bool
-inserts_exchange(const Plan *plan)
-{
-	return IsA(plan, ModifyTable) && outerPlan(plan) != NULL &&
-		gpusort_plan_is(outerPlan(plan), &gpusort_exchange_scan_methods);
-}
-
-/* Tells the GpuSorts of a statement that they may start workers, if that is so; false: it is not, or there are none. */
+/*
+ * Tells the nodes of a statement that they may start workers, if that is so; false: it is not, or there are none.
+ * *exchanges: how many of them are GpuSortExchanges.
+ */
 bool
-gpusort_own_workers_settle(PlannedStmt *stmt)
+gpusort_own_workers_settle(PlannedStmt *stmt, int *exchanges)
 {
 	const GatherSearch found = find_in(stmt);
 	ListCell *cell;
 
-	if (found.gathers == 1 && inserts_exchange(stmt->planTree))
-		return true;
-	if (found.gathers != list_length(found.sorts))
+	*exchanges = list_length(found.exchanges);
+	if (found.gathers == 0 || found.gathers != list_length(found.sorts) + *exchanges)
 		return false;
 	foreach(cell, found.sorts)
 		gpusort_plan_set_starts_workers(lfirst_node(CustomScan, cell));
-	return found.sorts != NIL;
+	foreach(cell, found.exchanges)
+		gpusort_ranges_start_workers(lfirst_node(CustomScan, cell));
+	return true;
 }
 
 /*

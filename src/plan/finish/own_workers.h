@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * own_workers.h
- *	  GpuSorts that start workers themselves, where PostgreSQL runs a statement without.
+ *	  GpuSorts and GpuSortExchanges that start workers themselves, where PostgreSQL runs a statement without.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,7 @@
 
 #include "nodes/plannodes.h"
 
-extern bool gpusort_own_workers_settle(PlannedStmt *stmt);
+extern bool gpusort_own_workers_settle(PlannedStmt *stmt, int *exchanges);
 extern bool gpusort_own_workers_would_help(PlannedStmt *stmt);
 
 #endif /* GPUSORT_OWN_WORKERS_H */

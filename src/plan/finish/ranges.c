@@ -96,6 +96,17 @@ gpusort_ranges_settle_exchange(GpuSortFinish *finish, CustomScan *exchange)
 	settle(finish, output, by_ranges(outerPlan(output)), info);
 }
 
+/* Lets a GpuSortExchange that is settled start workers even where PostgreSQL runs the statement without. */
+void
+gpusort_ranges_start_workers(const CustomScan *exchange)
+{
+	CustomScan *output = (CustomScan *) outerPlan(outerPlan(exchange));
+	GpuSortOutputInfo info = gpusort_output_plan_unpack(output);
+
+	info.starts_workers = true;
+	output->custom_private = gpusort_output_plan_pack(&info);
+}
+
 /* Returns true if plan is a GpuSort whose rows parallel processes take in. */
 bool
 gpusort_is_gathered_sort(const Plan *plan)

@@ -181,6 +181,13 @@ gpusort_time_in_ranges(double above, double rows, double processes)
 		rows * (TIME(EXCHANGE_ROW) + (TIME(GATHER_ROW) - TIME(EXCHANGE_ROW)) / processes);
 }
 
+/* Returns what it takes at most to store so many rows of so many bytes and to read them: as in a table for a join. */
+double
+gpusort_store_time(double rows, double width)
+{
+	return rows * (TIME(BUILD_ROW) + TIME(BUILD_BYTE) * width);
+}
+
 /*
  * Returns what a process takes for its part of the ranges of so many,
  * below a Gather, of rows that would take it so long in one go.

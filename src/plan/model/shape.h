@@ -70,6 +70,7 @@ typedef struct GpuSortShape
 } GpuSortShape;
 
 extern double gpusort_node_time(const GpuSortShape *shape);
+extern double gpusort_store_time(double rows, double width);
 extern double gpusort_time_in_ranges(double above, double rows, double processes);
 extern double gpusort_time_of_part(double above, double processes);
 extern double gpusort_start_time(int workers);

@@ -714,7 +714,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 		lfirst(cell) = take(&place, path);
 		if (is_cte(root))
 			lfirst(cell) = in_order_of(root, path, lfirst(cell));
-		if (cheapest == NULL || path->total_cost < cheapest->total_cost)
+		if (cheapest == NULL || compare_fractional_path_costs(path, cheapest, root->tuple_fraction) < 0)
 		{
 			cheapest = path;
 			taken = lfirst(cell);
@@ -727,6 +727,8 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 			lfirst(cell) = gpusort_with_exchanges(root, lfirst(cell));
 		}
 	}
+	if (root->parent_root == NULL && taken != NULL)
+		gpusort_statement_note_time(gpusort_path_fetch_time(root, taken, chosen.first));
 	if (gpusort_estimate_is_wanted() && cheapest != NULL)
 		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &gpusort_with_limits),
 							 saved_time(&chosen, cheapest, taken));

@@ -1050,7 +1050,7 @@ gives_rows_out(const PlannerInfo *root)
 {
 	if (gpusort_statement_fills_pages())
 		return root->parent_root == NULL;
-	return root->parent_root == NULL && root->parse->commandType == CMD_SELECT &&
+	return root->parent_root == NULL && root->parse->commandType == CMD_SELECT && !gpusort_statement_stores_rows() &&
 		(ActivePortal == NULL || ActivePortal->strategy != PORTAL_ONE_SELECT);
 }
 
@@ -1101,5 +1101,17 @@ gpusort_path_time(PlannerInfo *root, const Path *path, double first, const GpuSo
 	const Estimate estimate = {.root = root, .guess = guess, .first = first, .limited = first >= 0};
 	GpuSortParts time = path_time(&estimate, path);
 
+	return gpusort_parts_total(&time);
+}
+
+/* Returns what it takes to fetch so many of a path's rows (-1: all), which are made as they are fetched. */
+double
+gpusort_path_fetch_time(PlannerInfo *root, const Path *path, double first)
+{
+	const Estimate estimate = {.root = root, .guess = &gpusort_with_limits, .first = first, .limited = first >= 0};
+	GpuSortParts time = path_time(&estimate, path);
+
+	if (first >= 0 && first < time.rows)
+		time.above *= first / time.rows;
 	return gpusort_parts_total(&time);
 }

@@ -31,6 +31,7 @@ extern const GpuSortGuess gpusort_as_estimated;
 extern const GpuSortGuess gpusort_with_limits;
 
 extern double gpusort_path_time(PlannerInfo *root, const Path *path, double first, const GpuSortGuess *guess);
+extern double gpusort_path_fetch_time(PlannerInfo *root, const Path *path, double first);
 extern void gpusort_path_note_ranges(PlannerInfo *root, const Path *path, double first);
 extern bool gpusort_path_finds_top(const PlannerInfo *root, const Path *path, double first);
 extern double gpusort_limit_path_rows(PlannerInfo *root, const LimitPath *path);

@@ -11,6 +11,7 @@
 
 #include "plan/model/native_time.h"
 #include "plan/offer/paths.h"
+#include "plan/statement.h"
 #include "settings.h"
 
 /* Notes in the GpuSorts that the nodes above them, so far, run by ranges of their rows, or do not. */
@@ -29,11 +30,15 @@ note(const GpuSortParts *time, bool by_ranges, bool only_formed)
 	}
 }
 
-/* What is above the sort takes so long, by ranges of its rows. */
+/* What is above the sort takes so long, by ranges of its rows, until the leader has read them where it stores them. */
 static double
 time_in_ranges(const GpuSortParts *time, double more)
 {
-	return gpusort_time_in_ranges(time->above + time->again + more, time->rows, time->processes);
+	double in_ranges = gpusort_time_in_ranges(time->above + time->again + more, time->rows, time->processes);
+
+	if (gpusort_statement_stores_rows())
+		in_ranges += gpusort_store_time(time->rows, time->top->pathtarget->width);
+	return in_ranges;
 }
 
 /* Notes in the GpuSorts why one process runs what is above them. */
