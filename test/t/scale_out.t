@@ -91,6 +91,8 @@ my %queries = (
 	'all rows' => 'SELECT count(*), count(k), sum(id), avg(n), max(k) / 2 - min(k) / 2, 1 FROM %s',
 	'no rows' => 'SELECT count(*), sum(id), avg(n), count(DISTINCT g), bool_or(true) FROM %s WHERE id < 0',
 	'groups of no rows' => 'SELECT g, count(*) FROM %s WHERE id < 0 GROUP BY g',
+	'aggregates by the partition key' => 'SELECT g, count(DISTINCT k), max(n), percentile_disc(0.3) WITHIN GROUP '
+	. '(ORDER BY n) FROM %s GROUP BY g ORDER BY g',
 	'DISTINCT' => 'SELECT DISTINCT g %% 9, k IS NULL, g %% 9 + 1 FROM %s ORDER BY 1, 2',
 	'DISTINCT of groups' => 'SELECT DISTINCT count(*) > 50 FROM %s GROUP BY g %% 77 ORDER BY 1',
 	'count(DISTINCT)' => 'SELECT count(DISTINCT g), count(*), sum(g), avg(n) FROM %s',
@@ -142,13 +144,22 @@ all_right('one shard after the other, no hashing',
 all_right('partitionwise', 'SET enable_partitionwise_aggregate = on; SET enable_partitionwise_join = on; ');
 $main->safe_psql('postgres', "ALTER SERVER shard$_ OPTIONS (ADD use_remote_estimate 'true')") for 1, 2;
 all_right('with remote estimates');
-all_right('by all processes', 'SET gpusort.shard_connections = 3; SET gpusort.force = on; SET parallel_setup_cost = 0; '
-	. 'SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; ');
 $main->safe_psql('postgres', "ALTER SERVER shard$_ OPTIONS (DROP use_remote_estimate)") for 1, 2;
+my $by_all = 'SET gpusort.shard_connections = 3; SET max_parallel_workers_per_gather = 2; SET gpusort.force = on; '
+	. 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; ';
+all_right('by all processes', $by_all);
+
+# what a shard's cursor returns is computed by all processes of the shard
+my $in_parallel = join ' ', map { "-c $_" } qw(gpusort.force=on max_parallel_workers_per_gather=2 parallel_setup_cost=0
+	parallel_tuple_cost=0 min_parallel_table_scan_size=0);
+$main->safe_psql('postgres', "ALTER SERVER shard$_ OPTIONS (SET options '-c cursor_tuple_fraction=1 $in_parallel')")
+	for 1, 2;
+all_right('by all processes of the shards', 'SET enable_partitionwise_aggregate = on; ');
+$main->safe_psql('postgres', "ALTER SERVER shard$_ OPTIONS (SET options '-c cursor_tuple_fraction=1')") for 1, 2;
 
 # --- plans ----------------------------------------------------------------------------------------
 
-sub plan
+sub plan_of
 {
 	my ($query, $settings) = @_;
 	return $main->safe_psql('postgres', ($settings || '') . "EXPLAIN (VERBOSE, COSTS OFF) $query");
@@ -157,13 +168,14 @@ sub plan
 # The plans that shards make of the cursors that a plan has postgres_fdw open, in one string each.
 sub remote_plans
 {
-	my ($plan) = @_;
+	my ($plan, $settings) = @_;
 	my @plans;
 
 	while ($plan =~ /Remote SQL: (.*)/g)
 	{
 		push @plans, $shards[ @plans % 2 ]->safe_psql('postgres',
-			"SET search_path = pg_catalog; SET cursor_tuple_fraction = 1; EXPLAIN (COSTS OFF) DECLARE c CURSOR FOR $1");
+			"SET search_path = pg_catalog; SET cursor_tuple_fraction = 1; @{[ $settings || '' ]}"
+				. "EXPLAIN (COSTS OFF) DECLARE c CURSOR FOR $1");
 	}
 	return @plans;
 }
@@ -179,7 +191,7 @@ for my $case ([ 'ORDER BY', 'SELECT * FROM parted ORDER BY k', qr/^/ ],
 	[ 'groups in order', q{SELECT g, string_agg(s, ',' ORDER BY s) FROM parted GROUP BY g}, qr/^GroupAggregate\n.*/s ])
 {
 	my ($name, $query, $above) = @$case;
-	like(plan($query), qr/$above$at_once/, "$name: a GpuSort reads all shards at once");
+	like(plan_of($query), qr/$above$at_once/, "$name: a GpuSort reads all shards at once");
 }
 
 # One after the other, each sorted there: where the first rows are wanted, or shards cannot be read at once
@@ -196,33 +208,39 @@ for my $case ([ 'LIMIT', 'SELECT * FROM parted ORDER BY k LIMIT 20000', qr/^Limi
 	[ 'text in German', 'SELECT id FROM parted ORDER BY w', qr/^/, $serial ])
 {
 	my ($name, $query, $above, $settings) = @$case;
-	my $plan = plan($query, $settings);
+	my $plan = plan_of($query, $settings);
 	like($plan, qr/$above$merge/, "$name: sorted shards are merged");
 	@remote = remote_plans($plan);
 	is(scalar(grep { /^Custom Scan \(GpuSort\)/ } @remote), 2, "$name: each sorts by GpuSort") or diag $plan, @remote;
 }
-is(scalar(() = plan('SELECT * FROM parted ORDER BY k', 'SET enable_async_append = off; ') =~ /Async/g), 0,
+is(scalar(() = plan_of('SELECT * FROM parted ORDER BY k', 'SET enable_async_append = off; ') =~ /Async/g), 0,
 	'nothing is read at once where that is off');
 my $foreign = '(SELECT * FROM part1 UNION ALL SELECT * FROM part2) s';
-unlike(plan("SELECT count(DISTINCT k), count(DISTINCT g) FROM $_"), qr/Nested Loop/,
+unlike(plan_of("SELECT count(DISTINCT k), count(DISTINCT g) FROM $_"), qr/Nested Loop/,
 	"what may differ from scan to scan is read once: $_") for $foreign, 'part1', 'parted';
 for my $query ("SELECT * FROM $foreign ORDER BY k", "SELECT DISTINCT ON (g) * FROM $foreign ORDER BY g, k DESC")
 {
-	like(plan($query), qr/Custom Scan \(GpuSort\)/, "foreign tables alone are sorted here: $query");
-	unlike(plan($query, 'SET enable_sort = off; '), qr/GpuSort/, 'but not where sorting is off, since the shards can');
+	like(plan_of($query), qr/Custom Scan \(GpuSort\)/, "foreign tables alone are sorted here: $query");
+	unlike(plan_of($query, 'SET enable_sort = off; '), qr/GpuSort/, 'but not where sorting is off, since the shards can');
 }
+
+like(plan_of('SELECT * FROM parted ORDER BY k, id', $by_all), qr/Gather.*GpuSortShardScan/s, 'shards are read by all processes');
 
 my $union = 'SELECT * FROM ((SELECT * FROM part ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part1 '
 	. 'ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part2 ORDER BY k, id LIMIT 100) OFFSET 0) s ORDER BY k, id '
 	. 'LIMIT 100';
-is(scalar(() = plan($union) =~ /Async Foreign Scan.*\n.*\n.*Remote SQL: [^\n]* LIMIT 100::bigint/g), 2,
+is(scalar(() = plan_of($union) =~ /Async Foreign Scan.*\n.*\n.*Remote SQL: [^\n]* LIMIT 100::bigint/g), 2,
 	'branches of a UNION ALL have their LIMIT in the shards, at once');
 is($main->safe_psql('postgres', sprintf $digest, $union), $right{'the first rows'}, 'and the first rows are right');
 
-my $plan = plan('SELECT g, count(*), sum(n) FROM parted GROUP BY g', 'SET enable_partitionwise_aggregate = on; ');
+my $plan = plan_of('SELECT g, count(*), sum(n) FROM parted GROUP BY g', 'SET enable_partitionwise_aggregate = on; ');
 is(scalar(() = $plan =~ /Async Foreign Scan\n.*\n.*\n.*Remote SQL: [^\n]* GROUP BY 1/g), 2,
 	'groups by the partition key are made in the shards') or diag $plan;
-unlike(plan('SELECT id FROM parted ORDER BY s COLLATE "POSIX"'), qr/Remote SQL: [^\n]* ORDER BY/,
+$plan = plan_of('SELECT g, count(DISTINCT k) FROM parted GROUP BY g', 'SET enable_partitionwise_aggregate = on; ');
+@remote = remote_plans($plan, join ' ', map { "SET $_;" } grep { !/^-c/ } split ' ', $in_parallel);
+is(scalar(grep { /^Custom Scan \(GpuSortExchange\).*GroupAggregate/s } @remote), 2, 'by all processes of the shards')
+	or diag $plan, @remote;
+unlike(plan_of('SELECT id FROM parted ORDER BY s COLLATE "POSIX"'), qr/Remote SQL: [^\n]* ORDER BY/,
 	'a collation in ORDER BY is not sent');
 
 my ($out, $err);
@@ -242,10 +260,10 @@ for my $query ('groups that each shard has', 'conditions on groups', 'all rows',
 	'count(DISTINCT)', 'count(DISTINCT) of groups', 'a window of groups', 'groups in WITH', 'the first rows',
 	'first rows by an expression')
 {
-	my $plan = plan(sprintf $queries{$query}, 'parted');
+	my $plan = plan_of(sprintf $queries{$query}, 'parted');
 	is(asked($plan), '2 of 2', "shards are asked at once: $query") or diag $plan;
 }
-is(asked(plan(sprintf $queries{'groups below a join'}, 'parted')), '4 of 4', 'in each subquery');
+is(asked(plan_of(sprintf $queries{'groups below a join'}, 'parted')), '4 of 4', 'in each subquery');
 for my $case ([ 'an aggregate that is of floats', 'SELECT g % 7, avg(n::float8) FROM parted GROUP BY 1' ],
 	[ 'one in an order', q{SELECT g % 7, string_agg(s, '' ORDER BY s) FROM parted GROUP BY 1} ],
 	[ 'the greatest of numerics that may look different', 'SELECT g % 7, max(n) FROM parted GROUP BY 1' ],
@@ -260,12 +278,12 @@ for my $case ([ 'an aggregate that is of floats', 'SELECT g % 7, avg(n::float8) 
 	[ 'rows that are locked', 'SELECT * FROM parted ORDER BY k LIMIT 10 FOR UPDATE' ])
 {
 	my ($name, $query) = @$case;
-	like(asked(plan($query)), qr/^0 of /, "not for $name");
+	like(asked(plan_of($query)), qr/^0 of /, "not for $name");
 }
 for my $query ('SELECT g % 7 AS r, count(*) FROM parted GROUP BY 1 HAVING g % 7 = 3',
 	'SELECT * FROM (SELECT g % 7 AS r, count(*) FROM parted GROUP BY 1) s WHERE r = 3')
 {
-	my $plan = plan($query, 'SET gpusort.force = on; ');
+	my $plan = plan_of($query, 'SET gpusort.force = on; ');
 	is(scalar(() = $plan =~ /Remote SQL: [^\n]* WHERE [^\n]* GROUP BY/g), 2, "conditions reach them: $query")
 		or diag $plan;
 }
@@ -279,9 +297,9 @@ for my $case ([ 'where an index of a shard may have the first groups soon', 'SEL
 		. 'FROM parted GROUP BY 1' ])
 {
 	my ($name, $query) = @$case;
-	like(asked(plan($query)), qr/^0 of /, "not asked: $name");
+	like(asked(plan_of($query)), qr/^0 of /, "not asked: $name");
 }
-is(asked(plan('SELECT g % 7, count(*) FROM parted GROUP BY 1', 'SET gpusort.enable = off; ')), '0 of 2',
+is(asked(plan_of('SELECT g % 7, count(*) FROM parted GROUP BY 1', 'SET gpusort.enable = off; ')), '0 of 2',
 	'not without gpusort');
 is($main->safe_psql('postgres', q{
 	PREPARE q (int, int) AS SELECT g % 3, count(*) FROM parted WHERE id > $1 GROUP BY 1 ORDER BY 1 LIMIT $2;
@@ -312,11 +330,11 @@ $main->safe_psql('postgres', q{
 	CREATE VIEW of_owner AS SELECT g % 7 AS r, count(*) FROM parted GROUP BY 1; GRANT SELECT ON of_owner TO reader});
 my $groups = 'SELECT g % 7 AS r, count(*) FROM parted GROUP BY 1 ORDER BY 1';
 my $right_groups = $main->safe_psql('postgres', 'SET gpusort.enable = off; ' . $groups =~ s/parted/whole/r);
-is(asked(plan($groups, 'SET ROLE reader_of_all; ')), '2 of 2', 'shards are asked for who may read them');
-is(asked(plan($groups, 'SET ROLE reader; ')), '0 of 2', 'and not for who may not');
+is(asked(plan_of($groups, 'SET ROLE reader_of_all; ')), '2 of 2', 'shards are asked for who may read them');
+is(asked(plan_of($groups, 'SET ROLE reader; ')), '0 of 2', 'and not for who may not');
 is($main->safe_psql('postgres', "SET ROLE reader; $groups"), $right_groups, 'who gets the answer');
-is(asked(plan('SELECT * FROM of_owner', 'SET ROLE reader; ')), '0 of 2', "nor through somebody else's view");
-is(asked(plan('SELECT * FROM of_owner')), '2 of 2', 'but through an own one');
+is(asked(plan_of('SELECT * FROM of_owner', 'SET ROLE reader; ')), '0 of 2', "nor through somebody else's view");
+is(asked(plan_of('SELECT * FROM of_owner')), '2 of 2', 'but through an own one');
 is($main->safe_psql('postgres', "SET plan_cache_mode = force_generic_plan; PREPARE q AS $groups; "
 	. 'SET ROLE reader_of_all; EXECUTE q; SET ROLE reader; EXECUTE q; RESET ROLE; '
 	. 'REVOKE SELECT ON part1 FROM reader_of_all; SET ROLE reader_of_all; EXECUTE q'),
@@ -358,7 +376,7 @@ $main->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE first0 PARTITION OF first FOR VALUES WITH (MODULUS 3, REMAINDER 0) SERVER itself
 		OPTIONS (table_name 'first_view')});
 my $first = 'SELECT * FROM (SELECT * FROM first OFFSET 0) s ORDER BY g';
-is(scalar(() = plan($first) =~ /Async Foreign Scan/g), 3, 'views of functions are read at once');
+is(scalar(() = plan_of($first) =~ /Async Foreign Scan/g), 3, 'views of functions are read at once');
 is($main->safe_psql('postgres', sprintf $digest, $first), $right{'DISTINCT ON'}, 'and give the answer');
 for my $shard (@shards)
 {
@@ -442,7 +460,7 @@ like($session->run('SELECT count(*) FROM parted'), qr/^30000$/, 'the session goe
 $shards[1]->append_conf('postgresql.conf', 'gpusort.allowed = off');
 $shards[1]->reload;
 ok($shards[1]->poll_query_until('postgres', 'SHOW gpusort.allowed', 'off'), 'gpusort is not allowed in a shard');
-@remote = remote_plans(plan('SELECT * FROM parted ORDER BY k', $serial));
+@remote = remote_plans(plan_of('SELECT * FROM parted ORDER BY k', $serial));
 like($remote[0], qr/^Custom Scan \(GpuSort\)/, 'one shard sorts by GpuSort');
 like($remote[1], qr/^(?:Sort|Gather Merge)/, 'the other as PostgreSQL does');
 all_right('one shard without gpusort');
