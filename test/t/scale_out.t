@@ -224,7 +224,8 @@ for my $query ("SELECT * FROM $foreign ORDER BY k", "SELECT DISTINCT ON (g) * FR
 	unlike(plan_of($query, 'SET enable_sort = off; '), qr/GpuSort/, 'but not where sorting is off, since the shards can');
 }
 
-like(plan_of('SELECT * FROM parted ORDER BY k, id', $by_all), qr/Gather.*GpuSortShardScan/s, 'shards are read by all processes');
+like(plan_of('SELECT * FROM parted ORDER BY k, id', $by_all), qr/Gather.*GpuSortShardScan/s,
+	'shards are read by all processes');
 
 my $union = 'SELECT * FROM ((SELECT * FROM part ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part1 '
 	. 'ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part2 ORDER BY k, id LIMIT 100) OFFSET 0) s ORDER BY k, id '
