@@ -54,6 +54,7 @@
 #include "plan/statement.h"
 #include "plan/tell/explain_option.h"
 #include "settings.h"
+#include "utils/guc.h"
 
 static bool hooked = false;
 static planner_hook_type previous_planner = NULL;
@@ -230,7 +231,7 @@ plan_with_own_workers(GpuSortStatement statement, int *exchanges, GpuSortDecisio
 	else
 		cursor_options |= CURSOR_OPT_PARALLEL_OK;
 	stmt = plan_and_finish(&statement, decisions, PLANNER_ARGUMENTS);
-	if (!gpusort_own_workers_settle(stmt, exchanges))
+	if (!gpusort_own_workers_settle(stmt, true, exchanges))
 		return NULL;
 	stmt->parallelModeNeeded = false;
 	return stmt;
@@ -271,7 +272,8 @@ plan_own_workers(GpuSortOwnWorkers kind, GpuSortStatement statement, bool keep_d
 /*
  * Plans a statement, of which there is a plan, again with workers of its nodes' own.  An INSERT is by pages where it
  * may be.  All processes compute rows that are fetched where that takes less time than for the leader to compute as
- * many as are expected to be fetched, and if a cursor that can go back with the first plan still can.
+ * many as are expected to be fetched, and if a cursor that can go back with the first plan still can; but what is
+ * stored must not count for temp_file_limit.
  */
 static OwnWorkersPlan
 plan_again(const GpuSortStatement *statement, const Planned *planned, PLANNER_PARAMETERS)
@@ -284,7 +286,7 @@ plan_again(const GpuSortStatement *statement, const Planned *planned, PLANNER_PA
 		plan = plan_own_workers(GPUSORT_OWN_WORKERS_FILL, *statement, keep, PLANNER_ARGUMENTS);
 	if (plan.stmt != NULL)
 		return plan;
-	if (parse->commandType == CMD_SELECT)
+	if (parse->commandType == CMD_SELECT && temp_file_limit < 0)
 		plan = plan_own_workers(GPUSORT_OWN_WORKERS_COMPUTE, *statement, keep, PLANNER_ARGUMENTS);
 	if (plan.stmt != NULL && plan.exchanges > 0 &&
 		(ExecSupportsBackwardScan(plan.stmt->planTree) || !ExecSupportsBackwardScan(planned->stmt->planTree)))

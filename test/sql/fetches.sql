@@ -231,6 +231,9 @@ CLOSE c;
 COMMIT;
 
 -- what all processes compute, and the leader stores
+SET temp_file_limit = '1MB';
+SELECT alike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id, row_number() OVER (ORDER BY k, id) FROM gs.fe'), '%WindowAgg%GpuSort%Gather%GpuSortIngest%', 'not with a temp_file_limit');
+RESET temp_file_limit;
 SELECT set_config('gs.window', 'SELECT id, few, t, row_number() OVER w, sum(k) OVER w FROM gs.fe WINDOW w AS (PARTITION BY few ORDER BY k, id)', false) AS windowed \gset
 SELECT set_config('gs.groups', 'SELECT k, few, count(DISTINCT t), array_agg(id ORDER BY id) FROM gs.fe GROUP BY k, few', false) AS grouped \gset
 BEGIN;

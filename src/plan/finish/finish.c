@@ -172,5 +172,5 @@ gpusort_finish(PlannedStmt *stmt, const GpuSortStatement *statement, GpuSortDeci
 	gpusort_plan_each_of_statement(stmt, visit_top, &place);
 	/* What is planned for it is asked by who has planned it. */
 	if (statement->starts_workers && statement->own_workers == GPUSORT_NO_OWN_WORKERS && stmt->parallelModeNeeded)
-		(void) gpusort_own_workers_settle(stmt, &exchanges);
+		(void) gpusort_own_workers_settle(stmt, false, &exchanges);
 }

@@ -104,18 +104,31 @@ find_in(PlannedStmt *stmt)
 	return found;
 }
 
+/* Returns true if all of a statement is a GpuSortExchange whose leader emits rows as they are, and need not store them. */
+static bool
+keeps_memory(const PlannedStmt *stmt)
+{
+	const Plan *top = stmt->planTree;
+
+	return gpusort_plan_is(top, &gpusort_exchange_scan_methods) && stmt->subplans == NIL &&
+		gpusort_output_plan_unpack((const CustomScan *) outerPlan(outerPlan(top))).only_formed;
+}
+
 /*
  * Tells the nodes of a statement that they may start workers, if that is so; false: it is not, or there are none.
- * *exchanges: how many of them are GpuSortExchanges.
+ * may_store: it was planned for that, so GpuSortExchanges may store their rows.  A plan for all rows at once, of which
+ * somebody fetches some, was not: nobody has asked whether that is worth it.  *exchanges: how many of the nodes are
+ * GpuSortExchanges.
  */
 bool
-gpusort_own_workers_settle(PlannedStmt *stmt, int *exchanges)
+gpusort_own_workers_settle(PlannedStmt *stmt, bool may_store, int *exchanges)
 {
 	const GatherSearch found = find_in(stmt);
 	ListCell *cell;
 
 	*exchanges = list_length(found.exchanges);
-	if (found.gathers == 0 || found.gathers != list_length(found.sorts) + *exchanges)
+	if (found.gathers == 0 || found.gathers != list_length(found.sorts) + *exchanges ||
+		(*exchanges > 0 && !may_store && !keeps_memory(stmt)))
 		return false;
 	foreach(cell, found.sorts)
 		gpusort_plan_set_starts_workers(lfirst_node(CustomScan, cell));

@@ -12,7 +12,7 @@
 
 #include "nodes/plannodes.h"
 
-extern bool gpusort_own_workers_settle(PlannedStmt *stmt, int *exchanges);
+extern bool gpusort_own_workers_settle(PlannedStmt *stmt, bool may_store, int *exchanges);
 extern bool gpusort_own_workers_would_help(PlannedStmt *stmt);
 
 #endif /* GPUSORT_OWN_WORKERS_H */
