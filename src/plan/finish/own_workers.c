@@ -104,7 +104,7 @@ find_in(PlannedStmt *stmt)
 	return found;
 }
 
-/* Returns true if all of a statement is a GpuSortExchange that need not store its rows, as the leader has all of them. */
+/* Returns true if a statement is a GpuSortExchange that need not store its rows, as the leader has all of them. */
 static bool
 keeps_memory(const PlannedStmt *stmt)
 {
