@@ -212,31 +212,6 @@ may_be_given_workers(const Query *parse, const GpuSortStatement *statement, int 
 	return !runs_to_end && parse->rowMarks == NIL;
 }
 
-/*
- * Returns a plan of a statement whose nodes start workers, which PostgreSQL runs without parallel mode; NULL if it
- * would be another one than that.  *exchanges: how many GpuSortExchanges start some.
- */
-static PlannedStmt *
-plan_with_own_workers(GpuSortStatement statement, int *exchanges, GpuSortDecisions *decisions, PLANNER_PARAMETERS)
-{
-	Query *inserted = gpusort_inserted_select(parse);
-	const bool fills = statement.own_workers == GPUSORT_OWN_WORKERS_FILL;
-	const char hazard = max_parallel_hazard(inserted != NULL && !fills ? inserted : parse);
-	PlannedStmt *stmt;
-
-	if (hazard == PROPARALLEL_UNSAFE)
-		return NULL;
-	if (inserted != NULL)
-		statement.select_hazard = hazard;
-	else
-		cursor_options |= CURSOR_OPT_PARALLEL_OK;
-	stmt = plan_and_finish(&statement, decisions, PLANNER_ARGUMENTS);
-	if (!gpusort_own_workers_settle(stmt, true, exchanges))
-		return NULL;
-	stmt->parallelModeNeeded = false;
-	return stmt;
-}
-
 /* A statement's plan, and what is kept to make others of it, which is NULL where none are wanted. */
 typedef struct Planned
 {
@@ -250,22 +225,39 @@ typedef struct OwnWorkersPlan
 {
 	PlannedStmt *stmt; /* NULL: there is none */
 	GpuSortDecisions decisions;
-	int exchanges; /* GpuSortExchanges that start workers */
-	double time;   /* that it is expected to take, in ns */
+	double time; /* that it is expected to take, in ns */
 } OwnWorkersPlan;
 
-/* Plans a copy of a statement with own workers of a kind.  What all processes compute they compute to the end. */
+/*
+ * Plans a copy of a statement with own workers of a kind, which PostgreSQL runs without parallel mode.  There is no
+ * plan if it would be another one than that.  What all processes compute they compute to the end.
+ */
 static OwnWorkersPlan
 plan_own_workers(GpuSortOwnWorkers kind, GpuSortStatement statement, bool keep_decisions, PLANNER_PARAMETERS)
 {
 	OwnWorkersPlan plan = {.decisions.keep = keep_decisions, .time = INFINITY};
+	Query *inserted = gpusort_inserted_select(parse);
+	const bool fills = kind == GPUSORT_OWN_WORKERS_FILL;
+	const char hazard = max_parallel_hazard(inserted != NULL && !fills ? inserted : parse);
+	PlannedStmt *stmt;
 
+	if (hazard == PROPARALLEL_UNSAFE)
+		return plan;
 	statement.own_workers = kind;
 	statement.time = &plan.time;
-	parse = copyObject(parse);
+	if (inserted != NULL)
+		statement.select_hazard = hazard;
+	else
+		cursor_options |= CURSOR_OPT_PARALLEL_OK;
 	if (kind == GPUSORT_OWN_WORKERS_COMPUTE)
 		cursor_options &= ~CURSOR_OPT_FAST_PLAN;
-	plan.stmt = plan_with_own_workers(statement, &plan.exchanges, &plan.decisions, PLANNER_ARGUMENTS);
+	parse = copyObject(parse);
+	stmt = plan_and_finish(&statement, &plan.decisions, PLANNER_ARGUMENTS);
+	if (gpusort_own_workers_settle(stmt, kind))
+	{
+		stmt->parallelModeNeeded = false;
+		plan.stmt = stmt;
+	}
 	return plan;
 }
 
@@ -288,7 +280,7 @@ plan_again(const GpuSortStatement *statement, const Planned *planned, PLANNER_PA
 		return plan;
 	if (parse->commandType == CMD_SELECT && temp_file_limit < 0)
 		plan = plan_own_workers(GPUSORT_OWN_WORKERS_COMPUTE, *statement, keep, PLANNER_ARGUMENTS);
-	if (plan.stmt != NULL && plan.exchanges > 0 &&
+	if (plan.stmt != NULL &&
 		(ExecSupportsBackwardScan(plan.stmt->planTree) || !ExecSupportsBackwardScan(planned->stmt->planTree)))
 	{
 		if (gpusort_force)

@@ -175,12 +175,18 @@ gpusort_statement_fills_pages(void)
 	return current.own_workers == GPUSORT_OWN_WORKERS_FILL;
 }
 
-/* Notes how long the path of the statement is expected to take, in ns. */
+/* Returns true if somebody asks how long the path of the statement is expected to take. */
+bool
+gpusort_statement_time_is_wanted(void)
+{
+	return current.time != NULL;
+}
+
+/* Notes it, in ns, for who asks. */
 void
 gpusort_statement_note_time(double time)
 {
-	if (current.time != NULL)
-		*current.time = time;
+	*current.time = time;
 }
 
 /* Returns the hazard of the SELECT that an INSERT is planned with for several processes; 0: it is not. */

@@ -43,6 +43,7 @@ extern bool gpusort_statement_reads_tables(void);
 extern bool gpusort_statement_shares_output(void);
 extern bool gpusort_statement_stores_rows(void);
 extern bool gpusort_statement_fills_pages(void);
+extern bool gpusort_statement_time_is_wanted(void);
 extern void gpusort_statement_note_time(double time);
 extern char gpusort_statement_select_hazard(void);
 extern bool gpusort_statement_leaves_shards(void);

@@ -83,6 +83,9 @@ SELECT alike(gs.forced_plan('DECLARE c CURSOR FOR SELECT few, count(DISTINCT k) 
 SELECT unalike(gs.forced_plan('DECLARE c CURSOR FOR SELECT f.id, o.n FROM gs.fe f, LATERAL (SELECT count(DISTINCT x.k) AS n FROM gs.fe_other x WHERE x.id < f.few OFFSET 0) o ORDER BY f.k, f.id'), '%GpuSortExchange%', 'not where a nested loop reads it again');
 SELECT unalike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id, random(), row_number() OVER (ORDER BY k, id) FROM gs.fe'), '%Gather%', 'not with volatile functions');
 SELECT alike(gs.forced_plan('DECLARE c CURSOR FOR SELECT DISTINCT k, id FROM gs.fe ORDER BY k, id LIMIT 5000'), '%Limit%Gather%', 'below DISTINCT and LIMIT');
+SET gpusort.parallel_output = off;
+SELECT alike(gs.forced_plan('DECLARE c CURSOR FOR SELECT DISTINCT k, id FROM gs.fe ORDER BY k, id LIMIT 5000'), '%Unique%GpuSortIngest%', 'which one process computes with gpusort.parallel_output off');
+RESET gpusort.parallel_output;
 SELECT unalike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id FROM gs.fe ORDER BY k, id FOR UPDATE'), '%Gather%', 'not FOR UPDATE');
 SELECT unalike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id, random() FROM gs.fe ORDER BY k, id'), '%Gather%', 'not with volatile functions');
 SELECT unalike(gs.forced_plan('DECLARE c CURSOR FOR SELECT id FROM gs.fe WHERE txid_current() > 0 ORDER BY k, id'), '%Gather%', 'not with what workers must not do');

@@ -54,12 +54,6 @@ sub new_node
 	return $node;
 }
 
-sub workers
-{
-	my ($node) = @_;
-	return split /\n/, $node->ask(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
-}
-
 sub waits_at_gate
 {
 	my ($node) = @_;
@@ -98,11 +92,7 @@ sub descriptors
 sub nothing_left
 {
 	my ($node, $service, $before) = @_;
-	return wait_until(sub {
-		!workers($node) && $node->ask('SELECT count(*) FROM gpusort_jobs') eq '0'
-			&& !(() = glob $node->data_dir . "/base/pgsql_tmp/*")
-			&& (!defined $service || descriptors($service) <= $before);
-	});
+	return $node->nothing_left && (!defined $service || wait_until(sub { descriptors($service) <= $before }));
 }
 
 # --- answers --------------------------------------------------------------------------------------

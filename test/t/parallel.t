@@ -35,13 +35,6 @@ sub new_node
 }
 
 # The parallel workers that are there now.
-sub workers
-{
-	my ($node) = @_;
-	return split /\n/, $node->safe_psql('postgres',
-		q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
-}
-
 sub waits_at_gate
 {
 	my ($node) = @_;
@@ -106,7 +99,7 @@ for my $round (1 .. 3)
 	like($err, qr/57P01|57014/, 'ended: an error of PostgreSQL\'s');
 	in_time($start, 'at once');
 	$holder->run('SELECT pg_advisory_unlock(1)');
-	ok(wait_until(sub { !workers($node) }), 'no worker is left');
+	ok(wait_until(sub { !$node->parallel_workers }), 'no worker is left');
 	is($session->run('SELECT count(*) FROM gpusort_jobs'), '0', 'no sort is left');
 	$session->run('RESET parallel_leader_participation');
 	is($session->run($all), $right, 'the session sorts again');
@@ -140,7 +133,7 @@ my ($points, @wrong) = $session->cancel_all_over($count, 10);
 cmp_ok($points, '>=', 4, "$points points of time cancelled");
 is(scalar @wrong, 0, 'each ends soon') or diag join "\n", @wrong;
 is($session->run('SELECT count(*) FROM gpusort_jobs'), '0', 'no sort is left');
-ok(wait_until(sub { !workers($node) }), 'no worker is left');
+ok(wait_until(sub { !$node->parallel_workers }), 'no worker is left');
 $_->close for $session, $holder;
 unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'the server lived through it all');
 $node->remove;

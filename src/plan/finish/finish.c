@@ -166,11 +166,10 @@ gpusort_finish(PlannedStmt *stmt, const GpuSortStatement *statement, GpuSortDeci
 							.decisions = decisions,
 							.safety.subplans = stmt->subplans};
 	GpuSortPlanPlace place = {.finish = &finish, .processes = 1, .rescan_param = -1};
-	int exchanges;
 
 	gpusort_plan_each_of_statement(stmt, add_initplan_params, &finish.safety);
 	gpusort_plan_each_of_statement(stmt, visit_top, &place);
 	/* What is planned for it is asked by who has planned it. */
 	if (statement->starts_workers && statement->own_workers == GPUSORT_NO_OWN_WORKERS && stmt->parallelModeNeeded)
-		(void) gpusort_own_workers_settle(stmt, false, &exchanges);
+		(void) gpusort_own_workers_settle(stmt, GPUSORT_NO_OWN_WORKERS);
 }

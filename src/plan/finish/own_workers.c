@@ -115,20 +115,19 @@ keeps_memory(const PlannedStmt *stmt)
 }
 
 /*
- * Tells the nodes of a statement that they may start workers, if that is so; false: it is not, or there are none.
- * may_store: it was planned for that, so GpuSortExchanges may store their rows.  A plan for all rows at once, of which
- * somebody fetches some, was not: nobody has asked whether that is worth it.  *exchanges: how many of the nodes are
- * GpuSortExchanges.
+ * Tells the nodes of a statement, which was planned with own workers of a kind, that they may start workers, if that is
+ * so; false: it is not, or there are none of that kind.  A plan for all rows at once, of which somebody fetches some,
+ * has no kind: nobody has asked whether it is worth it that GpuSortExchanges store their rows.
  */
 bool
-gpusort_own_workers_settle(PlannedStmt *stmt, bool may_store, int *exchanges)
+gpusort_own_workers_settle(PlannedStmt *stmt, GpuSortOwnWorkers kind)
 {
 	const GatherSearch found = find_in(stmt);
 	ListCell *cell;
 
-	*exchanges = list_length(found.exchanges);
-	if (found.gathers == 0 || found.gathers != list_length(found.sorts) + *exchanges ||
-		(*exchanges > 0 && !may_store && !keeps_memory(stmt)))
+	if (found.gathers == 0 || found.gathers != list_length(found.sorts) + list_length(found.exchanges) ||
+		(kind == GPUSORT_NO_OWN_WORKERS && found.exchanges != NIL && !keeps_memory(stmt)) ||
+		(kind == GPUSORT_OWN_WORKERS_COMPUTE && found.exchanges == NIL))
 		return false;
 	foreach(cell, found.sorts)
 		gpusort_plan_set_starts_workers(lfirst_node(CustomScan, cell));

@@ -11,8 +11,9 @@
 #include "compat.h"
 
 #include "nodes/plannodes.h"
+#include "plan/statement.h"
 
-extern bool gpusort_own_workers_settle(PlannedStmt *stmt, bool may_store, int *exchanges);
+extern bool gpusort_own_workers_settle(PlannedStmt *stmt, GpuSortOwnWorkers kind);
 extern bool gpusort_own_workers_would_help(PlannedStmt *stmt);
 
 #endif /* GPUSORT_OWN_WORKERS_H */

@@ -727,7 +727,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 			lfirst(cell) = gpusort_with_exchanges(root, lfirst(cell));
 		}
 	}
-	if (root->parent_root == NULL && taken != NULL)
+	if (root->parent_root == NULL && taken != NULL && gpusort_statement_time_is_wanted())
 		gpusort_statement_note_time(gpusort_path_fetch_time(root, taken, chosen.first));
 	if (gpusort_estimate_is_wanted() && cheapest != NULL)
 		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &gpusort_with_limits),
