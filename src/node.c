@@ -69,6 +69,13 @@ gpusort_node_is_shard_scan(const Plan *plan)
 	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &gpusort_shard_scan_methods;
 }
 
+/* Returns true if a node of a finished plan is a GpuSortTaskScan. */
+bool
+gpusort_node_is_task_scan(const Plan *plan)
+{
+	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &gpusort_task_scan_methods;
+}
+
 /* Returns the type of the values of a Sort's key number i, from 0. */
 Oid
 gpusort_sort_value_type(const Sort *sort, int i)
@@ -339,4 +346,110 @@ gpusort_shard_plan_unpack(const CustomScan *plan)
 		.table = strVal(list_nth(packed, SHARD_TABLE)),
 		.columns = list_nth(packed, SHARD_COLUMNS),
 	};
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+/*
+ * A plan that is copied with the plan in whose custom_private it is, but never written for parallel workers: Citus can
+ * write its own, and cannot read them.
+ */
+typedef struct LeadersPlan
+{
+	ExtensibleNode node; /* must be first field */
+	Plan *plan;          /* NULL: in a worker */
+} LeadersPlan;
+
+#define LEADERS_PLAN "GpuSortLeadersPlan"
+
+static void
+copy_leaders_plan(ExtensibleNode *to, const ExtensibleNode *from)
+{
+	((LeadersPlan *) to)->plan = copyObject(((const LeadersPlan *) from)->plan);
+}
+
+static bool
+equal_leaders_plans(const ExtensibleNode *one, const ExtensibleNode *other)
+{
+	return ((const LeadersPlan *) one)->plan == ((const LeadersPlan *) other)->plan;
+}
+
+static void
+write_leaders_plan(StringInfo text, const ExtensibleNode *node)
+{
+}
+
+static void
+read_leaders_plan(ExtensibleNode *node)
+{
+}
+
+static const ExtensibleNodeMethods leaders_plan_methods = {
+	.extnodename = LEADERS_PLAN,
+	.node_size = sizeof(LeadersPlan),
+	.nodeCopy = copy_leaders_plan,
+	.nodeEqual = equal_leaders_plans,
+	.nodeOut = write_leaders_plan,
+	.nodeRead = read_leaders_plan,
+};
+
+/* Lets plans of GpuSortTaskScans be copied and read back; to be called once, at load. */
+void
+gpusort_task_plans_init(void)
+{
+	RegisterExtensibleNodeMethods(&leaders_plan_methods);
+}
+
+/* What custom_private of a GpuSortTaskScan has before its tasks, of which each is a list */
+#define TASK_CITUS 0
+#define TASK_FIRST 1
+
+/* What a task's list has */
+typedef enum TaskPrivate
+{
+	TASK_HOST,
+	TASK_PORT,
+	TASK_SQL,
+} TaskPrivate;
+
+/* Returns custom_private for a GpuSortTaskScan of these tasks, each a GpuSortTask, for which there is Citus's plan. */
+List *
+gpusort_task_plan_pack(const List *tasks, Plan *citus)
+{
+	LeadersPlan *kept = (LeadersPlan *) newNode(sizeof(LeadersPlan), T_ExtensibleNode);
+	List *packed;
+	ListCell *cell;
+
+	kept->node.extnodename = LEADERS_PLAN;
+	kept->plan = citus;
+	packed = list_make1(kept);
+	foreach(cell, tasks)
+	{
+		const GpuSortTask *task = lfirst(cell);
+
+		packed = lappend(packed, list_make3(makeString(pstrdup(task->host)), makeInteger(task->port),
+											makeString(pstrdup(task->sql))));
+	}
+	return packed;
+}
+
+/* Returns the tasks that a plan of a GpuSortTaskScan has, each a GpuSortTask, and sets Citus's plan, NULL in a worker. */
+List *
+gpusort_task_plan_unpack(const CustomScan *plan, Plan **citus)
+{
+	List *tasks = NIL;
+	ListCell *cell;
+
+	*citus = ((LeadersPlan *) list_nth(plan->custom_private, TASK_CITUS))->plan;
+	for_each_from(cell, plan->custom_private, TASK_FIRST)
+	{
+		const List *packed = lfirst(cell);
+		GpuSortTask *task = palloc(sizeof(GpuSortTask));
+
+		task->host = strVal(list_nth(packed, TASK_HOST));
+		task->port = intVal(list_nth(packed, TASK_PORT));
+		task->sql = strVal(list_nth(packed, TASK_SQL));
+		tasks = lappend(tasks, task);
+	}
+	return tasks;
 }

@@ -33,6 +33,10 @@
  *	  GpuSortShardScan			partial: a scan, as PostgreSQL's
  *	    Foreign Scan			what reads them in the leader alone, where connections of its own may not be used
  *
+ * What Citus asks of its nodes, likewise:
+ *
+ *	  GpuSortTaskScan			partial: a scan of the rows of all tasks
+ *
  * Neither of the two rooms includes a header of the other's.  The planner makes
  * CustomScans with these method tables, and packs into them what the executor unpacks
  * when it begins the node.
@@ -55,13 +59,15 @@
 #define GPUSORT_EXCHANGE_NODE_NAME "GpuSortExchange"
 #define GPUSORT_OUTPUT_NODE_NAME   "GpuSortOutput"
 #define GPUSORT_SHARD_NODE_NAME    "GpuSortShardScan"
+#define GPUSORT_TASK_NODE_NAME     "GpuSortTaskScan"
 
-/* Defined by exec/executor.c, ingest.c, exchange.c and output.c, and by shards/scan.c. */
+/* Defined by exec/executor.c, ingest.c, exchange.c and output.c, and by shards/scan.c and tasks.c. */
 extern const CustomScanMethods gpusort_scan_methods;
 extern const CustomScanMethods gpusort_ingest_scan_methods;
 extern const CustomScanMethods gpusort_exchange_scan_methods;
 extern const CustomScanMethods gpusort_output_scan_methods;
 extern const CustomScanMethods gpusort_shard_scan_methods;
+extern const CustomScanMethods gpusort_task_scan_methods;
 
 /* How the node right above a GpuSort uses the order of its rows. */
 typedef enum GpuSortUseKind
@@ -121,6 +127,7 @@ typedef struct GpuSortPlanInfo
 
 extern bool gpusort_node_is_ours(const Plan *plan);
 extern bool gpusort_node_is_shard_scan(const Plan *plan);
+extern bool gpusort_node_is_task_scan(const Plan *plan);
 extern Oid gpusort_sort_value_type(const Sort *sort, int i);
 extern List *gpusort_plan_pack(const Sort *sort);
 extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
@@ -166,6 +173,17 @@ typedef struct GpuSortShardScanInfo
 	List *columns; /* of the foreign table, in the order of what the query gives */
 } GpuSortShardScanInfo;
 
+/* What Citus asks of a node, for rows of one of its shards */
+typedef struct GpuSortTask
+{
+	const char *host;
+	int port;
+	const char *sql;
+} GpuSortTask;
+
+extern List *gpusort_task_plan_pack(const List *tasks, Plan *citus);
+extern List *gpusort_task_plan_unpack(const CustomScan *plan, Plan **citus);
+extern void gpusort_task_plans_init(void);
 extern List *gpusort_shard_plan_pack(const GpuSortShardScanInfo *info);
 extern GpuSortShardScanInfo gpusort_shard_plan_unpack(const CustomScan *plan);
 extern List *gpusort_output_plan_pack(const GpuSortOutputInfo *info);

@@ -352,7 +352,7 @@ visit(PlanState *ps, void *arg)
 static bool
 set_tag(PlanState *ps, void *tag)
 {
-	if (gpusort_node_is_ours(ps->plan) || gpusort_node_is_shard_scan(ps->plan))
+	if (gpusort_node_is_ours(ps->plan) || gpusort_node_is_shard_scan(ps->plan) || gpusort_node_is_task_scan(ps->plan))
 		ps->type = *(const NodeTag *) tag;
 	return planstate_tree_walker(ps, set_tag, tag);
 }
@@ -370,9 +370,21 @@ is_shown_as_run(const QueryDesc *query, int eflags)
 		(query->instrument_options & (INSTRUMENT_TIMER | INSTRUMENT_ROWS)) != 0;
 }
 
+/* Lets a statement run without workers: what reads alone may start commands, which parallel mode forbids. */
+static void
+run_alone(QueryDesc *query)
+{
+	PlannedStmt *stmt = MemoryContextAlloc(GetMemoryChunkContext(query), sizeof(PlannedStmt));
+
+	*stmt = *query->plannedstmt;
+	stmt->parallelModeNeeded = false;
+	query->plannedstmt = stmt;
+}
+
 static void
 executor_start(QueryDesc *query, int eflags)
 {
+	const uint64 alone = gpusort_shards_alone();
 	uint64 nodes = nodes_begun;
 	NodeTag tag = T_ScanState;
 
@@ -380,6 +392,8 @@ executor_start(QueryDesc *query, int eflags)
 		previous_executor_start(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
+	if (gpusort_shards_alone() != alone)
+		run_alone(query);
 	gpusort_shards_note_start(query->plannedstmt, (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0);
 	if (nodes_begun != nodes && query->planstate != NULL)
 		(void) visit(query->planstate, NULL);
@@ -424,6 +438,8 @@ gpusort_executor_init(void)
 	RegisterCustomScanMethods(&gpusort_output_scan_methods);
 	RegisterCustomScanMethods(&gpusort_exchange_scan_methods);
 	RegisterCustomScanMethods(&gpusort_shard_scan_methods);
+	RegisterCustomScanMethods(&gpusort_task_scan_methods);
+	gpusort_task_plans_init();
 	previous_executor_start = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
 	previous_executor_end = ExecutorEnd_hook;

@@ -3,7 +3,7 @@
  * output_functions.c
  *	  Whether parallel workers may give out values of a type, or take them in.
  *
- * A type's output function (text), send function (binary) or input function must be parallel safe.  Those of arrays,
+ * A type's output function (text), send function (binary), input or receive function must be parallel safe.  Those of arrays,
  * composite types and ranges call the functions of what values are made of, so these must be, too.  Of an anonymous
  * record, and of pseudo-types that can be arrays, it is known when a value is there only: workers may not.  Nor may
  * they check what a domain demands.  All of PostgreSQL's own types have parallel safe functions.
@@ -13,6 +13,7 @@
 #include "facts/output_functions.h"
 
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -26,6 +27,7 @@ typedef enum ValueUse
 	WRITE_TEXT,
 	WRITE_BINARY,
 	READ_TEXT,
+	READ_BINARY,
 } ValueUse;
 
 static bool may_do(Oid type, ValueUse use);
@@ -56,9 +58,18 @@ function_of(Form_pg_type form, ValueUse use)
 			return form->typoutput;
 		case WRITE_BINARY:
 			return form->typsend;
+		case READ_BINARY:
+			return form->typreceive;
 		default:
 			return form->typinput;
 	}
+}
+
+/* Returns true if binary values have the number of what they are made of, and other servers may have another. */
+static bool
+has_own_number(Oid part, ValueUse use)
+{
+	return use == READ_BINARY && part >= FirstNormalObjectId;
 }
 
 static bool
@@ -71,7 +82,7 @@ may_do(Oid type, ValueUse use)
 	char kind;
 
 	check_stack_depth();
-	if (use == READ_TEXT && base != type && DOMAIN_HAS_CONSTRAINTS(type))
+	if ((use == READ_TEXT || use == READ_BINARY) && base != type && DOMAIN_HAS_CONSTRAINTS(type))
 		return false;
 	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(base));
 	if (!HeapTupleIsValid(tuple))
@@ -86,11 +97,11 @@ may_do(Oid type, ValueUse use)
 		case TYPTYPE_BASE:
 			/* int2vector and its like have elements, too */
 			element = get_element_type(base);
-			return !OidIsValid(element) || may_do(element, use);
+			return !OidIsValid(element) || (!has_own_number(element, use) && may_do(element, use));
 		case TYPTYPE_ENUM:
 			return true;
 		case TYPTYPE_COMPOSITE:
-			return may_do_columns(base, use);
+			return use != READ_BINARY && may_do_columns(base, use);
 		case TYPTYPE_RANGE:
 			return may_do(get_range_subtype(base), use);
 		case TYPTYPE_MULTIRANGE:
@@ -124,4 +135,11 @@ bool
 gpusort_may_input(Oid type)
 {
 	return may_do(type, READ_TEXT);
+}
+
+/* Returns true if workers may take in values of a type as another server has sent them. */
+bool
+gpusort_may_receive(Oid type)
+{
+	return may_do(type, READ_BINARY);
 }

@@ -13,6 +13,7 @@
 #include "access/tupdesc.h"
 
 extern bool gpusort_may_input(Oid type);
+extern bool gpusort_may_receive(Oid type);
 extern const char *gpusort_why_no_output(TupleDesc desc, const int16 *formats);
 
 #endif /* GPUSORT_OUTPUT_FUNCTIONS_H */

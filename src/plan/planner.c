@@ -48,6 +48,7 @@
 #include "plan/lateral_limits.h"
 #include "plan/offer/offers.h"
 #include "plan/offer/shard_scans.h"
+#include "plan/offer/task_scans.h"
 #include "plan/offer/upper_paths.h"
 #include "plan/shard_queries.h"
 #include "plan/shard_snapshots.h"
@@ -64,6 +65,9 @@ static set_rel_pathlist_hook_type previous_pathlist = NULL;
 
 /* The table that is first in the range table of the statement that is planned. */
 static Oid first_asked_for = InvalidOid;
+
+/* So many statements are planned, each a part of the one before. */
+static int planning = 0;
 
 /* Returns the table that is first in a query's range table, or InvalidOid. */
 static Oid
@@ -106,6 +110,8 @@ look_at_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	if (previous_pathlist != NULL)
 		previous_pathlist(root, rel, rti, rte);
 	gpusort_shard_scans_add(root, rel);
+	if (gpusort_offers_are_wanted() && !is_planned_aside(root))
+		gpusort_task_scans_add(root, rel);
 }
 
 static void
@@ -154,6 +160,7 @@ plan_with_offers(bool wanted, const GpuSortStatement *statement, PLANNER_PARAMET
 	PlannedStmt *volatile stmt = NULL;
 
 	first_asked_for = first_table(parse);
+	planning++;
 	PG_TRY();
 	{
 		if (previous_planner != NULL)
@@ -166,6 +173,7 @@ plan_with_offers(bool wanted, const GpuSortStatement *statement, PLANNER_PARAMET
 		gpusort_offers_end(before);
 		gpusort_statement_end(&statement_before);
 		first_asked_for = first_before;
+		planning--;
 	}
 	PG_END_TRY();
 	return stmt;
@@ -180,6 +188,7 @@ plan_and_finish(const GpuSortStatement *statement, GpuSortDecisions *decisions, 
 {
 	Query *again = gpusort_shard_connections > 1 && !gpusort_estimate_is_wanted() ? copyObject(parse) : NULL;
 	PlannedStmt *stmt = plan_with_offers(true, statement, PLANNER_ARGUMENTS);
+	GpuSortStatement finished = *statement;
 
 	if (again != NULL && gpusort_reads_shards_in_two_ways(stmt))
 	{
@@ -190,7 +199,9 @@ plan_and_finish(const GpuSortStatement *statement, GpuSortDecisions *decisions, 
 		stmt = plan_with_offers(true, &native, PLANNER_ARGUMENTS);
 	}
 	decisions->log = decisions->log && gpusort_decisions_are_logged(stmt);
-	gpusort_finish(stmt, statement, decisions->log || decisions->keep ? decisions : NULL);
+	if (gpusort_shard_connections > 1)
+		finished.rescannable = finished.rescannable && !gpusort_reads_once(stmt);
+	gpusort_finish(stmt, &finished, decisions->log || decisions->keep ? decisions : NULL);
 	return stmt;
 }
 
@@ -383,7 +394,7 @@ plan_workers(const GpuSortStatement *statement, Planned *planned, PLANNER_PARAME
 static PlannedStmt *
 plan_sorts(PLANNER_PARAMETERS)
 {
-	const GpuSortStatement statement = gpusort_statement_of(parse, cursor_options);
+	const GpuSortStatement statement = gpusort_statement_of(parse, cursor_options, planning > 0);
 	const bool may_change = (cursor_options & CURSOR_OPT_FAST_PLAN) == 0 && statement.rescannable &&
 		!gpusort_estimate_is_wanted();
 	Planned planned = {.decisions = {.log = gpusort_log_decisions, .keep = gpusort_decisions_are_kept()}};

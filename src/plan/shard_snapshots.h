@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shard_snapshots.h
- *	  Whether a plan reads a server's tables in one snapshot.
+ *	  Whether a plan reads a server's tables in one snapshot, and can again.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,5 +13,6 @@
 #include "nodes/plannodes.h"
 
 extern bool gpusort_reads_shards_in_two_ways(PlannedStmt *stmt);
+extern bool gpusort_reads_once(PlannedStmt *stmt);
 
 #endif /* GPUSORT_SHARD_SNAPSHOTS_H */

@@ -97,9 +97,12 @@ find_reads(Node *node, void *arg)
 	return expression_tree_walker(node, find_reads, arg);
 }
 
-/* Returns what is known of a statement that is not planned yet: planning changes the query. */
+/*
+ * Returns what is known of a statement that is not planned yet: planning changes the query.  It may be planned as a part
+ * of another one.
+ */
 GpuSortStatement
-gpusort_statement_of(const Query *query, int cursor_options)
+gpusort_statement_of(const Query *query, int cursor_options, bool part)
 {
 	const Query *inserted = gpusort_inserted_select(query);
 	const bool rescannable = only_reads(query);
@@ -108,6 +111,8 @@ gpusort_statement_of(const Query *query, int cursor_options)
 		.rescannable = rescannable,
 		.scrollable = (cursor_options & CURSOR_OPT_SCROLL) != 0,
 		.reads_tables = find_reads((Node *) query, NULL),
+		.has_workers = !part && (cursor_options & CURSOR_OPT_PARALLEL_OK) != 0 && query->commandType == CMD_SELECT &&
+			rescannable,
 		.starts_workers = gpusort_parallel_cursors &&
 			(query->commandType == CMD_SELECT ? rescannable
 											  : inserted != NULL && (rescannable || only_reads(inserted))),
@@ -201,4 +206,11 @@ bool
 gpusort_statement_leaves_shards(void)
 {
 	return current.leaves_shards;
+}
+
+/* Returns true if PostgreSQL may plan the statement for several processes, and it is no part of another one. */
+bool
+gpusort_statement_has_workers(void)
+{
+	return current.has_workers;
 }

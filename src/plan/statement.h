@@ -28,13 +28,14 @@ typedef struct GpuSortStatement
 	bool reads_tables; /* a function that it calls may read tables that it does not name */
 
 	bool starts_workers; /* its GpuSorts may start workers, though the statement runs without (own_workers.h) */
-	bool leaves_shards;  /* postgres_fdw alone reads its foreign tables */
+	bool leaves_shards;  /* postgres_fdw alone reads its foreign tables, and Citus its own */
+	bool has_workers;    /* PostgreSQL may plan it for several processes, and it is no part of another one */
 	char select_hazard;  /* max_parallel_hazard of what workers may do of an INSERT that is planned so; otherwise 0 */
 	GpuSortOwnWorkers own_workers;
 	double *time; /* where it is noted how long its path is expected to take, in ns; NULL: nobody asks */
 } GpuSortStatement;
 
-extern GpuSortStatement gpusort_statement_of(const Query *query, int cursor_options);
+extern GpuSortStatement gpusort_statement_of(const Query *query, int cursor_options, bool part);
 extern Query *gpusort_inserted_select(const Query *query);
 extern GpuSortStatement gpusort_statement_begin(const GpuSortStatement *statement);
 extern void gpusort_statement_end(const GpuSortStatement *before);
@@ -47,5 +48,6 @@ extern bool gpusort_statement_time_is_wanted(void);
 extern void gpusort_statement_note_time(double time);
 extern char gpusort_statement_select_hazard(void);
 extern bool gpusort_statement_leaves_shards(void);
+extern bool gpusort_statement_has_workers(void);
 
 #endif /* GPUSORT_STATEMENT_H */

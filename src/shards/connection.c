@@ -1,18 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * connection.c
- *	  Connections to the servers of postgres_fdw, for reading in one snapshot from several processes.
+ *	  Connections to the servers of postgres_fdw, for reading in one snapshot from several processes, and to the nodes
+ *	  of Citus, for reading in a snapshot each.
  *
  * postgres_fdw has one connection to a server in a session, and lets nobody use it.  These are others, made of the same
  * options of server and user mapping, under the rules that postgres_fdw has for them, and set up as it sets up its own.
  * The first one that a statement opens to a server exports its snapshot; those in other processes import it.  So all
  * of them see the same rows.
  *
+ * Citus has connections for a query of a shard each, as its user, and no snapshot that they share.  So have these.
+ *
  * A connection belongs to a statement, and is closed when that ends, however it ends.  A query that still runs in the
  * shard then finds out by itself that nobody reads its rows.
  *
- * Legal order of calls: snapshot, in the leader; in each process connect; then ask, or copy_begin and copy_row until
- * that returns NULL; release, after which the connection may be used for the next.  What is released before the last
+ * Legal order of calls: snapshot, in the leader; in each process connect; or connect_to_node alone; then ask, or
+ * copy_begin and copy_row until that returns NULL; release, after which the connection may be used for the next.  What is released before the last
  * row has come is closed, and with the leader's the snapshot may go: so that is for the statement's end.
  *
  *-------------------------------------------------------------------------
@@ -21,6 +24,7 @@
 
 #include "access/xact.h"
 #include "catalog/pg_user_mapping.h"
+#include "commands/dbcommands.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "lib/ilist.h"
@@ -31,6 +35,7 @@
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -41,11 +46,12 @@
 struct GpuSortShardConnection
 {
 	dlist_node link; /* in connections */
-	EState *estate;  /* of the statement that it belongs to */
+	EState *estate;  /* of the statement that it belongs to; NULL: to a node of Citus */
 	Oid server;
 	Oid user;
 	bool used;           /* by a node, which has not released it */
 	bool copying;        /* rows are still to come */
+	bool starting;       /* the server has not said yet that they will */
 	bool failed;         /* a statement of the transaction has */
 	bool has_fd;         /* a file descriptor is counted for it */
 	bool own_snapshot;   /* which it has exported, or was to */
@@ -327,18 +333,25 @@ gpusort_shard_ask(GpuSortShardConnection *connection, const char *sql, char **va
 	return false;
 }
 
+/* Tells a server to look whether somebody still reads its rows, if it can; else it goes on until it has one to send. */
+static void
+check_for_reader(GpuSortShardConnection *connection)
+{
+	const char *ignored;
+
+	if (gpusort_shard_version(connection) >= 140000)
+		gpusort_shard_ask(connection, "SET client_connection_check_interval = '1s'", NULL, 0, &ignored);
+	connection->failed = false;
+}
+
 /* Sets a connection up as postgres_fdw does, and begins a transaction in a snapshot; NULL: one of its own. */
 static bool
 begin_transaction(GpuSortShardConnection *connection, const char *snapshot, const char **why_not)
 {
 	StringInfoData sql;
 	char *exported;
-	const char *ignored;
 
-	/* A server that cannot do it goes on until it has a row to send. */
-	if (gpusort_shard_version(connection) >= 140000)
-		gpusort_shard_ask(connection, "SET client_connection_check_interval = '1s'", NULL, 0, &ignored);
-	connection->failed = false;
+	check_for_reader(connection);
 	initStringInfo(&sql);
 	appendStringInfoString(&sql,
 						   "START TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET search_path = pg_catalog;"
@@ -361,7 +374,34 @@ begin_transaction(GpuSortShardConnection *connection, const char *snapshot, cons
 	return true;
 }
 
-/* Opens a connection; false, with a reason, if that fails. */
+/* Opens a connection with these options; false, with a reason, if that fails. */
+static bool
+start_connection(GpuSortShardConnection *connection, const ConnectionOptions *options, int seconds,
+				 const char **why_not)
+{
+	const GpuSortLibpq *libpq = gpusort_libpq();
+
+	if (!AcquireExternalFD())
+	{
+		*why_not = "too many files are open";
+		return false;
+	}
+	connection->has_fd = true;
+	connection->conn = libpq->PQconnectStartParams(options->keywords, options->values, false);
+	if (connection->conn == NULL)
+	{
+		*why_not = "out of memory";
+		return false;
+	}
+	if (!wait_for_server(connection, seconds))
+	{
+		*why_not = message_of(connection);
+		return false;
+	}
+	return true;
+}
+
+/* Opens a connection to a server of postgres_fdw; false, with a reason, if that fails. */
 static bool
 open_connection(GpuSortShardConnection *connection, const char *snapshot, const char **why_not)
 {
@@ -377,13 +417,11 @@ open_connection(GpuSortShardConnection *connection, const char *snapshot, const 
 		return false;
 	}
 	known = libpq->PQconndefaults();
-	if (known == NULL || !AcquireExternalFD())
+	if (known == NULL)
 	{
-		*why_not = known == NULL ? "out of memory" : "too many files are open";
-		libpq->PQconninfoFree(known);
+		*why_not = "out of memory";
 		return false;
 	}
-	connection->has_fd = true;
 	options = options_of(server, mapping, known);
 	libpq->PQconninfoFree(known);
 	if (wants_password(mapping) && !has_password(mapping))
@@ -391,17 +429,8 @@ open_connection(GpuSortShardConnection *connection, const char *snapshot, const 
 		*why_not = "the user mapping has no password";
 		return false;
 	}
-	connection->conn = libpq->PQconnectStartParams(options.keywords, options.values, false);
-	if (connection->conn == NULL)
-	{
-		*why_not = "out of memory";
+	if (!start_connection(connection, &options, connect_timeout(server), why_not))
 		return false;
-	}
-	if (!wait_for_server(connection, connect_timeout(server)))
-	{
-		*why_not = message_of(connection);
-		return false;
-	}
 	if (wants_password(mapping) && !libpq->PQconnectionUsedPassword(connection->conn))
 	{
 		*why_not = "the server did not ask for a password";
@@ -433,21 +462,30 @@ find_connection(const EState *estate, Oid server, Oid user, const char *snapshot
 	return NULL;
 }
 
+/* Returns a connection that is to be opened, and is closed with the current memory context. */
+static GpuSortShardConnection *
+allocate_connection(void)
+{
+	GpuSortShardConnection *connection = palloc0(sizeof(GpuSortShardConnection));
+
+	dlist_push_tail(&connections, &connection->link);
+	connection->at_end.func = end_connection;
+	connection->at_end.arg = connection;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &connection->at_end);
+	return connection;
+}
+
 /* Opens a connection for a statement; NULL, with a reason, if there is none. */
 static GpuSortShardConnection *
 make_connection(EState *estate, Oid server, Oid user, const char *snapshot, const char **why_not)
 {
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
-	GpuSortShardConnection *connection = palloc0(sizeof(GpuSortShardConnection));
+	GpuSortShardConnection *connection = allocate_connection();
 
 	connection->estate = estate;
 	connection->server = server;
 	connection->user = user;
 	connection->own_snapshot = snapshot == NULL;
-	dlist_push_tail(&connections, &connection->link);
-	connection->at_end.func = end_connection;
-	connection->at_end.arg = connection;
-	MemoryContextRegisterResetCallback(estate->es_query_cxt, &connection->at_end);
 	if (!open_connection(connection, snapshot, &connection->why_not))
 	{
 		close_connection(connection);
@@ -490,6 +528,62 @@ gpusort_shard_snapshot(EState *estate, Oid server, Oid user, const char **why_no
 		return NULL;
 	}
 	return connection != NULL ? connection->snapshot : NULL;
+}
+
+/* Adds the options that Citus's administrator has set for all nodes; what is no text of options is ignored. */
+static void
+add_conninfo(ConnectionOptions *options, const char *conninfo)
+{
+	const GpuSortLibpq *libpq = gpusort_libpq();
+	PQconninfoOption *parsed = libpq->PQconninfoParse(conninfo, NULL);
+
+	for (const PQconninfoOption *option = parsed; option != NULL && option->keyword != NULL; option++)
+	{
+		if (option->val != NULL)
+			add_option(options, pstrdup(option->keyword), pstrdup(option->val));
+	}
+	libpq->PQconninfoFree(parsed);
+}
+
+/* The options that conninfo may have: more than libpq knows */
+#define CONNINFO_OPTIONS 100
+
+/*
+ * Returns a connection to a node of Citus, as Citus opens its own: to the database of this name, as a user, with the
+ * options of a text.  It is closed with the current memory context.  Returns NULL, with a reason, if there is none.
+ */
+GpuSortShardConnection *
+gpusort_shard_connect_to_node(const char *host, int port, Oid user, const char *conninfo, const char **why_not)
+{
+	const int most = CONNINFO_OPTIONS + 7;
+	ConnectionOptions options = {
+		.keywords = palloc(most * sizeof(char *)),
+		.values = palloc(most * sizeof(char *)),
+	};
+	GpuSortShardConnection *connection;
+
+	if (gpusort_libpq() == NULL)
+	{
+		*why_not = "libpq is not loaded";
+		return NULL;
+	}
+	connection = allocate_connection();
+	connection->user = user;
+	add_conninfo(&options, conninfo);
+	add_option(&options, "host", host);
+	add_option(&options, "port", psprintf("%d", port));
+	add_option(&options, "dbname", get_database_name(MyDatabaseId));
+	add_option(&options, "user", GetUserNameFromId(user, false));
+	add_option(&options, "fallback_application_name", "gpusort");
+	add_option(&options, "client_encoding", GetDatabaseEncodingName());
+	add_option(&options, NULL, NULL);
+	if (!start_connection(connection, &options, CONNECT_TIMEOUT, why_not))
+	{
+		close_connection(connection);
+		return NULL;
+	}
+	check_for_reader(connection);
+	return connection;
 }
 
 /* Lets others of the statement use the connection. */
@@ -541,21 +635,28 @@ fail(GpuSortShardConnection *connection, PGresult *result)
 			 context != NULL ? errcontext("%s", context) : 0, errcontext("remote SQL command: %s", connection->sql)));
 }
 
-/* Begins to read the rows of a COPY TO STDOUT, whose text the caller keeps until they have come. */
+/* Sends a COPY TO STDOUT, and does not wait for its rows.  The caller keeps the text until they have come. */
 void
 gpusort_shard_copy_begin(GpuSortShardConnection *connection, const char *sql)
 {
-	const GpuSortLibpq *libpq = gpusort_libpq();
-	PGresult *result;
-
 	connection->sql = sql;
 	connection->copying = true;
-	if (!libpq->PQsendQuery(connection->conn, sql))
+	connection->starting = true;
+	if (!gpusort_libpq()->PQsendQuery(connection->conn, sql))
 		fail(connection, NULL);
-	result = next_result(connection);
+}
+
+/* Waits until the COPY gives rows. */
+static void
+start_copy(GpuSortShardConnection *connection)
+{
+	const GpuSortLibpq *libpq = gpusort_libpq();
+	PGresult *result = next_result(connection);
+
 	if (libpq->PQresultStatus(result) != PGRES_COPY_OUT)
 		fail(connection, result);
 	libpq->PQclear(result);
+	connection->starting = false;
 }
 
 /* The COPY has come to its end, or to an error. */
@@ -573,7 +674,10 @@ end_copy(GpuSortShardConnection *connection)
 	connection->copying = false;
 }
 
-/* Returns the next row, with its end of line, which the caller may change, until the next call; NULL: there is none. */
+/*
+ * Returns the next message of rows, which the caller may change, until the next call; NULL: there is none.  It is one
+ * row, with its end of line; a binary one may have the beginning and the end of all in front of it and behind.
+ */
 char *
 gpusort_shard_copy_row(GpuSortShardConnection *connection, int *length)
 {
@@ -582,6 +686,8 @@ gpusort_shard_copy_row(GpuSortShardConnection *connection, int *length)
 	if (connection->row != NULL)
 		libpq->PQfreemem(connection->row);
 	connection->row = NULL;
+	if (connection->starting)
+		start_copy(connection);
 	for (;;)
 	{
 		*length = libpq->PQgetCopyData(connection->conn, &connection->row, true);

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * connection.h
- *	  Connections to the servers of postgres_fdw, for reading in one snapshot from several processes.
+ *	  Connections to the servers of postgres_fdw, for reading in one snapshot from several processes, and to the nodes
+ *	  of Citus, for reading in a snapshot each.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +24,8 @@ extern bool gpusort_shard_may_connect(Oid server, Oid user);
 extern const char *gpusort_shard_snapshot(EState *estate, Oid server, Oid user, const char **why_not);
 extern GpuSortShardConnection *gpusort_shard_connect(EState *estate, Oid server, Oid user, const char *snapshot,
 													 const char **why_not);
+extern GpuSortShardConnection *gpusort_shard_connect_to_node(const char *host, int port, Oid user,
+															 const char *conninfo, const char **why_not);
 extern void gpusort_shard_release(GpuSortShardConnection *connection);
 extern int gpusort_shard_version(const GpuSortShardConnection *connection);
 extern bool gpusort_shard_ask(GpuSortShardConnection *connection, const char *sql, char **values, int count,

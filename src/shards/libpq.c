@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * libpq.c
- *	  PostgreSQL's client library, where postgres_fdw has loaded it.
+ *	  PostgreSQL's client library, where postgres_fdw or Citus has loaded it.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * libpq.h
- *	  PostgreSQL's client library, where postgres_fdw has loaded it.
+ *	  PostgreSQL's client library, where postgres_fdw or Citus has loaded it.
  *
  * gpusort is not linked with it: most servers that preload gpusort have no shards, and would load it and all that it
- * needs for nothing.  Who plans a statement over shards has loaded postgres_fdw, and workers load what their leader
- * has.
+ * needs for nothing.  Who plans a statement over shards has loaded postgres_fdw or Citus, and workers load what their
+ * leader has.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +24,7 @@
 	function(PQconndefaults) \
 	function(PQconnectionUsedPassword) \
 	function(PQconninfoFree) \
+	function(PQconninfoParse) \
 	function(PQconsumeInput) \
 	function(PQerrorMessage) \
 	function(PQfinish) \

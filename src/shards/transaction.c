@@ -8,6 +8,9 @@
  * before it in its transaction can have changed or read a foreign table, if it is no part of another statement, which
  * may have several such parts, and if PostgreSQL itself would read its own tables in a new snapshot for each statement.
  *
+ * Of Citus's tables it is not known what uses them: a function that Citus calls in a node, a lock that it takes in all.
+ * So a statement has to be the first of its transaction.
+ *
  *-------------------------------------------------------------------------
  */
 #include "shards/transaction.h"
@@ -25,6 +28,12 @@ static LocalTransactionId used_in = InvalidLocalTransactionId;
 static LocalTransactionId running_in = InvalidLocalTransactionId;
 static int running = 0;
 
+/* The transaction in which a statement has begun last, or a command that is no mere setting */
+static LocalTransactionId begun_in = InvalidLocalTransactionId;
+
+/* How many scans have begun that read alone, without parallel mode */
+static uint64 alone = 0;
+
 /* Returns why the statement that is planned or begins may not; NULL if it may. */
 const char *
 gpusort_shards_why_not_read(void)
@@ -38,6 +47,29 @@ gpusort_shards_why_not_read(void)
 	if (!parallel_leader_participation)
 		return "parallel_leader_participation is off";
 	return NULL;
+}
+
+/* The same of a statement that would read Citus's tables. */
+const char *
+gpusort_tasks_why_not_read(void)
+{
+	if (begun_in != InvalidLocalTransactionId && begun_in == MY_TRANSACTION)
+		return "the statement is not the first of its transaction";
+	return gpusort_shards_why_not_read();
+}
+
+/* A scan of the statement that begins reads alone, and must not be run in parallel mode. */
+void
+gpusort_shards_note_alone(void)
+{
+	alone++;
+}
+
+/* Returns how many such scans have begun. */
+uint64
+gpusort_shards_alone(void)
+{
+	return alone;
 }
 
 /* Something may use a foreign table by postgres_fdw. */
@@ -71,6 +103,8 @@ gpusort_shards_note_start(const PlannedStmt *stmt, bool runs)
 {
 	if (runs && (stmt->commandType != CMD_SELECT || stmt->hasModifyingCTE || has_foreign_table(stmt)))
 		gpusort_shards_note_use();
+	if (runs)
+		begun_in = MY_TRANSACTION;
 	if (running_in != MY_TRANSACTION)
 		running = 0;
 	running_in = MY_TRANSACTION;
@@ -85,6 +119,25 @@ gpusort_shards_note_end(void)
 		running--;
 }
 
+/* Returns true if all that a command does is to begin, show or set something, or to run a statement. */
+static bool
+is_plain(const Node *command)
+{
+	switch (nodeTag(command))
+	{
+		case T_DeallocateStmt:
+		case T_ExecuteStmt:
+		case T_ExplainStmt:
+		case T_PrepareStmt:
+		case T_TransactionStmt:
+		case T_VariableSetStmt:
+		case T_VariableShowStmt:
+			return true;
+		default:
+			return false;
+	}
+}
+
 /* A command begins, which may use foreign tables in another way. */
 void
 gpusort_shards_note_command(const Node *command)
@@ -92,4 +145,6 @@ gpusort_shards_note_command(const Node *command)
 	if (IsA(command, CopyStmt) || IsA(command, TruncateStmt) || IsA(command, ImportForeignSchemaStmt) ||
 		IsA(command, VacuumStmt))
 		gpusort_shards_note_use();
+	if (!is_plain(command))
+		begun_in = MY_TRANSACTION;
 }

@@ -13,6 +13,9 @@
 #include "nodes/plannodes.h"
 
 extern const char *gpusort_shards_why_not_read(void);
+extern const char *gpusort_tasks_why_not_read(void);
+extern void gpusort_shards_note_alone(void);
+extern uint64 gpusort_shards_alone(void);
 extern void gpusort_shards_note_use(void);
 extern void gpusort_shards_note_start(const PlannedStmt *stmt, bool runs);
 extern void gpusort_shards_note_end(void);

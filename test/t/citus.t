@@ -74,7 +74,10 @@ my @ways = (
 	[ 'several processes, forced', [ 'gpusort.force = on', @$parallel ] ],
 	[ 'several processes, at no costs', [ 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0', @$parallel ] ],
 	[ 'several processes, sorts rather than hashes', [ 'gpusort.force = on', 'enable_hashagg = off',
-		'enable_hashjoin = off', @$parallel ] ]);
+		'enable_hashjoin = off', @$parallel ] ],
+	[ 'nodes read by all processes, forced', [ 'gpusort.force = on', 'gpusort.shard_connections = 8', @$parallel ] ],
+	[ 'nodes read by all processes, sorts rather than hashes', [ 'gpusort.force = on', 'gpusort.shard_connections = 3',
+		'enable_hashagg = off', @$parallel ] ]);
 my $native = [ 'gpusort.enable = off' ];
 
 # Sets this for the sessions that begin now; Citus's own, in the workers, end with the one that asks.

@@ -54,6 +54,7 @@
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/shard_scans.h"
+#include "plan/offer/task_scans.h"
 #include "plan/offer/time_parts.h"
 #include "plan/statement.h"
 #include "settings.h"
@@ -759,12 +760,11 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 
 /* What a process takes for its part of a shard's rows. */
 static GpuSortParts
-shard_scan_time(const Path *path)
+shard_scan_time(const Path *path, double rows)
 {
 	return (GpuSortParts){
 		.rows = path->rows,
-		.before = gpusort_constant(GPUSORT_TIME_CONNECTION, false) +
-			gpusort_fetch_time(path->rows, path->pathtarget->width),
+		.before = gpusort_constant(GPUSORT_TIME_CONNECTION, false) + gpusort_fetch_time(rows, path->pathtarget->width),
 		.processes = 1,
 	};
 }
@@ -971,7 +971,9 @@ kind_time(const Estimate *estimate, const Path *path)
 			if (gpusort_path_is_groups(path))
 				return partial_groups_time(estimate, (const GpuSortGroupsPath *) path);
 			if (gpusort_path_is_shard_scan(path))
-				return shard_scan_time(path);
+				return shard_scan_time(path, path->rows);
+			if (gpusort_path_is_task_scan(path))
+				return shard_scan_time(path, gpusort_task_scan_rows(path));
 			break;
 		default:
 			break;

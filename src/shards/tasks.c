@@ -1,0 +1,553 @@
+/*-------------------------------------------------------------------------
+ *
+ * tasks.c
+ *	  The node GpuSortTaskScan: all processes of a plan read what Citus asks of its nodes.
+ *
+ * Citus reads the rows of all of its tasks in one process, keeps them, and gives them to the plan above.  Here each
+ * process asks for some tasks at once, by a COPY of each over a connection of its own, and reads one after the other:
+ * meanwhile the nodes compute the rest.  A task has a snapshot of its own, as it has by Citus.  So nothing can be read
+ * twice.
+ *
+ * If the statement may not use other connections (transaction.c), the leader reads all by Citus's own node, without
+ * parallel mode (executor.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "compat.h"
+
+#include "access/parallel.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "node.h"
+#include "optimizer/optimizer.h"
+#include "pgstat.h"
+#include "port/atomics.h"
+#include "port/pg_bswap.h"
+#include "settings.h"
+#include "shards/citus.h"
+#include "shards/connection.h"
+#include "shards/transaction.h"
+#include "storage/latch.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+
+/* For so long a process that gets no connection tries again, after so many milliseconds. */
+#define CONNECT_SECONDS 30
+#define TRY_AGAIN_MS    50
+
+/* What a binary COPY begins with: a signature, flags, and the length of what else there is, which is none. */
+#define COPY_BEGINNING 19
+
+typedef struct TaskScanShared
+{
+	uint32 at_once;        /* tasks that a process asks for */
+	Oid user;              /* as whom the statement reads */
+	pg_atomic_uint32 over; /* 1: nobody wants rows any more */
+	pg_atomic_uint32 next; /* task */
+	pg_atomic_uint32 connections;
+} TaskScanShared;
+
+/* A task that this process has asked for */
+typedef struct TaskStream
+{
+	const GpuSortTask *task;
+	GpuSortShardConnection *connection;
+	bool begun; /* the beginning of the COPY has come */
+} TaskStream;
+
+typedef struct TaskScanState
+{
+	CustomScanState css; /* must be first field */
+	const GpuSortTask **tasks;
+	int ntasks;
+	Plan *citus;         /* the plan of Citus's own node; NULL: in a worker */
+	const char *why_not; /* the statement may not use connections of its own; NULL: it may */
+	Oid user;
+	TaskScanShared *shared; /* NULL: no processes share the scan */
+	TaskScanShared alone;   /* what is shared with nobody */
+
+	/* Of this process */
+	MemoryContext context; /* of connections and their texts */
+	TaskStream *streams;   /* what was asked for last; NULL: nothing was */
+	int nstreams;
+	int stream;       /* that is read */
+	bool read;        /* something has been asked for */
+	bool ended;
+	StringInfoData message; /* of the stream, of which rows are still to be taken off */
+	FmgrInfo *receive;      /* of the columns */
+	Oid *receive_params;
+
+	PlanState *whole; /* Citus's node; NULL: it is not used */
+
+	/* For EXPLAIN, of the leader's */
+	uint32 connections;
+} TaskScanState;
+
+/* --- what processes share --------------------------------------------------------------------- */
+
+/* Returns how many nodes the tasks are for. */
+static int
+count_nodes(const TaskScanState *state)
+{
+	int count = 0;
+
+	for (int i = 0; i < state->ntasks; i++)
+	{
+		int before = 0;
+
+		while (before < i && (state->tasks[before]->port != state->tasks[i]->port ||
+							  strcmp(state->tasks[before]->host, state->tasks[i]->host) != 0))
+			before++;
+		count += before == i;
+	}
+	return count;
+}
+
+/* Begins the scan for so many processes, which open no more connections to a node on average than are allowed. */
+static void
+init_shared(const TaskScanState *state, TaskScanShared *shared, int processes)
+{
+	const int share = (state->ntasks + processes - 1) / processes;
+	const int connections = gpusort_shard_connections * count_nodes(state) / processes;
+
+	memset(shared, 0, sizeof(TaskScanShared));
+	shared->at_once = Max(1, Min(share, connections));
+	shared->user = state->user;
+	pg_atomic_init_u32(&shared->over, 0);
+	pg_atomic_init_u32(&shared->next, 0);
+	pg_atomic_init_u32(&shared->connections, 0);
+}
+
+static Size
+estimate_shared(CustomScanState *css, ParallelContext *pcxt)
+{
+	return sizeof(TaskScanShared);
+}
+
+static void
+begin_shared(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
+{
+	TaskScanState *state = (TaskScanState *) css;
+
+	state->shared = coordinate;
+	init_shared(state, state->shared, pcxt->nworkers + (parallel_leader_participation ? 1 : 0));
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+/* Opens a connection for a stream, or throws an error. */
+static void
+connect_stream(TaskScanState *state, TaskStream *stream)
+{
+	const TimestampTz until = GetCurrentTimestamp() + CONNECT_SECONDS * USECS_PER_SEC;
+	const char *why_not = NULL;
+
+	while (stream->connection == NULL)
+	{
+		stream->connection = gpusort_shard_connect_to_node(stream->task->host, stream->task->port, state->user,
+														   gpusort_citus_conninfo(), &why_not);
+		if (stream->connection != NULL)
+			break;
+		if (GetCurrentTimestamp() >= until)
+			ereport(ERROR,
+					(errcode(ERRCODE_FDW_UNABLE_TO_ESTABLISH_CONNECTION),
+					 errmsg("could not read from node %s:%d over another connection: %s", stream->task->host,
+							stream->task->port, why_not),
+					 errhint("gpusort.shard_connections = 0 prevents that.")));
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, TRY_AGAIN_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	pg_atomic_fetch_add_u32(&state->shared->connections, 1);
+}
+
+/* Closes the connections of what was asked for. */
+static void
+close_streams(TaskScanState *state)
+{
+	if (state->context != NULL)
+		MemoryContextReset(state->context);
+	state->streams = NULL;
+	state->nstreams = state->stream = 0;
+	state->message.len = state->message.cursor = 0;
+}
+
+/* Returns the next task that nobody has taken; NULL: there is none. */
+static const GpuSortTask *
+take_task(TaskScanState *state)
+{
+	uint32 task;
+
+	if (pg_atomic_read_u32(&state->shared->over) != 0 ||
+		pg_atomic_read_u32(&state->shared->next) >= (uint32) state->ntasks)
+		return NULL;
+	task = pg_atomic_fetch_add_u32(&state->shared->next, 1);
+	return task < (uint32) state->ntasks ? state->tasks[task] : NULL;
+}
+
+/* Asks for the next tasks; false: there are none for this process. */
+static bool
+ask_for_tasks(TaskScanState *state)
+{
+	MemoryContext caller;
+
+	close_streams(state);
+	caller = MemoryContextSwitchTo(state->context);
+	state->streams = palloc0(state->shared->at_once * sizeof(TaskStream));
+	while (state->nstreams < (int) state->shared->at_once)
+	{
+		TaskStream *stream = &state->streams[state->nstreams];
+
+		stream->task = take_task(state);
+		if (stream->task == NULL)
+			break;
+		state->nstreams++;
+		connect_stream(state, stream);
+		gpusort_shard_copy_begin(stream->connection,
+								 psprintf("COPY (%s) TO STDOUT (FORMAT binary)", stream->task->sql));
+		state->read = true;
+	}
+	MemoryContextSwitchTo(caller);
+	return state->nstreams > 0;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+/* A value that a receive function refuses comes of this column. */
+typedef struct TaskColumn
+{
+	TupleDesc desc;
+	int column;
+} TaskColumn;
+
+static void
+tell_column(void *arg)
+{
+	const TaskColumn *at = arg;
+
+	errcontext("column \"%s\" of a node's rows", NameStr(TupleDescAttr(at->desc, at->column)->attname));
+}
+
+pg_noreturn static void
+fail_format(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION), errmsg("a node of Citus sent a row that is none")));
+}
+
+/* Takes so many bytes off the message. */
+static char *
+take_bytes(StringInfo message, int count)
+{
+	char *bytes = message->data + message->cursor;
+
+	if (count < 0 || count > message->len - message->cursor)
+		fail_format();
+	message->cursor += count;
+	return bytes;
+}
+
+static int16
+take_int16(StringInfo message)
+{
+	uint16 value;
+
+	memcpy(&value, take_bytes(message, sizeof(value)), sizeof(value));
+	return (int16) pg_ntoh16(value);
+}
+
+static int32
+take_int32(StringInfo message)
+{
+	uint32 value;
+
+	memcpy(&value, take_bytes(message, sizeof(value)), sizeof(value));
+	return (int32) pg_ntoh32(value);
+}
+
+/* Takes a value off the message, for column number i. */
+static void
+take_value(TaskScanState *state, int i, TupleTableSlot *slot)
+{
+	StringInfo message = &state->message;
+	const int32 length = take_int32(message);
+	const int32 typmod = TupleDescAttr(slot->tts_tupleDescriptor, i)->atttypmod;
+	StringInfoData value = {0};
+	char behind;
+
+	slot->tts_isnull[i] = length == -1;
+	if (length == -1)
+	{
+		slot->tts_values[i] = ReceiveFunctionCall(&state->receive[i], NULL, state->receive_params[i], typmod);
+		return;
+	}
+	value.data = take_bytes(message, length);
+	value.len = length;
+	value.maxlen = length + 1;
+	/* receive functions may want a zero behind; libpq has one behind the message */
+	behind = value.data[length];
+	value.data[length] = '\0';
+	slot->tts_values[i] = ReceiveFunctionCall(&state->receive[i], &value, state->receive_params[i], typmod);
+	value.data[length] = behind;
+	if (value.cursor != value.len)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION), errmsg("incorrect binary data format")));
+}
+
+/* Takes a row off the message, whose values last as long as the current memory context; false: there are no more. */
+static bool
+take_row(TaskScanState *state, TupleTableSlot *slot)
+{
+	const int16 columns = take_int16(&state->message);
+	TaskColumn at = {.desc = slot->tts_tupleDescriptor};
+	ErrorContextCallback callback = {.callback = tell_column, .arg = &at, .previous = error_context_stack};
+
+	if (columns == -1)
+		return false;
+	if (columns != at.desc->natts)
+		fail_format();
+	error_context_stack = &callback;
+	for (; at.column < columns; at.column++)
+		take_value(state, at.column, slot);
+	error_context_stack = callback.previous;
+	ExecStoreVirtualTuple(slot);
+	return true;
+}
+
+/* Gets the next message of the stream; false: it has ended. */
+static bool
+next_message(TaskScanState *state, TaskStream *stream)
+{
+	StringInfo message = &state->message;
+
+	message->data = gpusort_shard_copy_row(stream->connection, &message->len);
+	message->cursor = 0;
+	if (message->data == NULL)
+	{
+		message->len = 0;
+		return false;
+	}
+	if (!stream->begun)
+		(void) take_bytes(message, COPY_BEGINNING);
+	stream->begun = true;
+	return true;
+}
+
+/* Stores the next row of a stream; false: it has ended. */
+static bool
+next_of_stream(TaskScanState *state, TaskStream *stream, TupleTableSlot *slot)
+{
+	for (;;)
+	{
+		/* behind the last row is what says so, and nothing */
+		if (state->message.cursor < state->message.len && take_row(state, slot))
+			return true;
+		if (!next_message(state, stream))
+			return false;
+	}
+}
+
+/* Returns the next row of the tasks that this process reads; NULL: there is none. */
+static TupleTableSlot *
+next_own(TaskScanState *state)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+
+	ExecClearTuple(slot);
+	while (!state->ended)
+	{
+		if (state->stream < state->nstreams)
+		{
+			if (next_of_stream(state, &state->streams[state->stream], slot))
+				break;
+			gpusort_shard_release(state->streams[state->stream].connection);
+			state->stream++;
+		}
+		else
+			state->ended = !ask_for_tasks(state);
+	}
+	MemoryContextSwitchTo(caller);
+	return slot;
+}
+
+/* The same of all tasks, by Citus's own node. */
+static TupleTableSlot *
+next_whole(TaskScanState *state)
+{
+	TupleTableSlot *row = ExecProcNode(state->whole);
+
+	if (TupIsNull(row))
+		return ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
+	return ExecCopySlot(state->css.ss.ss_ScanTupleSlot, row);
+}
+
+static TupleTableSlot *
+next_row(ScanState *ss)
+{
+	TaskScanState *state = (TaskScanState *) ss;
+
+	if (state->whole != NULL)
+		return next_whole(state);
+	if (state->shared == NULL)
+	{
+		/* there was no parallel mode, or no worker was to be had */
+		init_shared(state, &state->alone, 1);
+		state->shared = &state->alone;
+	}
+	return next_own(state);
+}
+
+/* A row is never checked again: no statement that locks rows has workers. */
+static bool
+recheck(ScanState *ss, TupleTableSlot *slot)
+{
+	return true;
+}
+
+static TupleTableSlot *
+exec(CustomScanState *css)
+{
+	return ExecScan(&css->ss, next_row, recheck);
+}
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+static void
+find_receive_functions(TaskScanState *state)
+{
+	TupleDesc desc = state->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+
+	state->receive = palloc0(desc->natts * sizeof(FmgrInfo));
+	state->receive_params = palloc0(desc->natts * sizeof(Oid));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Oid function;
+
+		getTypeBinaryInputInfo(TupleDescAttr(desc, i)->atttypid, &function, &state->receive_params[i]);
+		fmgr_info(function, &state->receive[i]);
+	}
+}
+
+static void
+begin(CustomScanState *css, EState *estate, int eflags)
+{
+	TaskScanState *state = (TaskScanState *) css;
+	List *tasks = gpusort_task_plan_unpack((CustomScan *) css->ss.ps.plan, &state->citus);
+	ListCell *cell;
+
+	state->tasks = palloc(list_length(tasks) * sizeof(GpuSortTask *));
+	foreach(cell, tasks)
+		state->tasks[state->ntasks++] = lfirst(cell);
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+		return;
+	state->user = GetUserId();
+	state->context = AllocSetContextCreate(estate->es_query_cxt, "GpuSortTaskScan", ALLOCSET_SMALL_SIZES);
+	find_receive_functions(state);
+	if (IsParallelWorker())
+		return;
+	state->why_not = gpusort_tasks_why_not_read();
+	if (state->why_not == NULL)
+		return;
+	gpusort_shards_note_alone();
+	state->whole = ExecInitNode(state->citus, estate, eflags);
+}
+
+static void
+begin_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
+{
+	TaskScanState *state = (TaskScanState *) css;
+
+	state->shared = coordinate;
+	state->user = state->shared->user;
+}
+
+static void
+rescan(CustomScanState *css)
+{
+	TaskScanState *state = (TaskScanState *) css;
+
+	if (state->whole != NULL)
+		ExecReScan(state->whole);
+	else if (state->read || state->ended)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("the rows of Citus's nodes cannot be read twice"),
+				 errhint("gpusort.shard_connections = 0 prevents that.")));
+	ExecScanReScan(&css->ss);
+}
+
+static void
+begin_again(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
+{
+	((TaskScanState *) css)->shared = coordinate;
+}
+
+/* Nobody wants rows any more.  What processes share goes with the workers; figures may be asked for later. */
+static void
+shut_down(CustomScanState *css)
+{
+	TaskScanState *state = (TaskScanState *) css;
+
+	if (state->shared == NULL || IsParallelWorker())
+		return;
+	state->connections = pg_atomic_read_u32(&state->shared->connections);
+	pg_atomic_write_u32(&state->shared->over, 1);
+	state->shared = &state->alone;
+	state->ended = true;
+}
+
+static void
+end(CustomScanState *css)
+{
+	TaskScanState *state = (TaskScanState *) css;
+
+	close_streams(state);
+	if (state->whole != NULL)
+		ExecEndNode(state->whole);
+}
+
+static void
+explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	TaskScanState *state = (TaskScanState *) css;
+
+	ExplainPropertyInteger("Tasks", NULL, state->ntasks, es);
+	if (es->verbose)
+		ExplainPropertyText("First Task", state->tasks[0]->sql, es);
+	if (!es->analyze)
+		return;
+	if (state->why_not != NULL)
+		ExplainPropertyText("Read Alone", state->why_not, es);
+	else
+		ExplainPropertyInteger("Connections", NULL, state->connections, es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = GPUSORT_TASK_NODE_NAME,
+	.BeginCustomScan = begin,
+	.ExecCustomScan = exec,
+	.EndCustomScan = end,
+	.ReScanCustomScan = rescan,
+	.EstimateDSMCustomScan = estimate_shared,
+	.InitializeDSMCustomScan = begin_shared,
+	.ReInitializeDSMCustomScan = begin_again,
+	.InitializeWorkerCustomScan = begin_worker,
+	.ShutdownCustomScan = shut_down,
+	.ExplainCustomScan = explain,
+};
+
+static Node *
+create_state(CustomScan *plan)
+{
+	TaskScanState *state = (TaskScanState *) newNode(sizeof(TaskScanState), T_CustomScanState);
+
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+const CustomScanMethods gpusort_task_scan_methods = {
+	.CustomName = GPUSORT_TASK_NODE_NAME,
+	.CreateCustomScanState = create_state,
+};
