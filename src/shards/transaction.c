@@ -119,12 +119,21 @@ gpusort_shards_note_end(void)
 		running--;
 }
 
+/* Returns true if a command gives out the rows of a query. */
+static bool
+is_copy_of_query(const Node *command)
+{
+	return IsA(command, CopyStmt) && ((const CopyStmt *) command)->query != NULL;
+}
+
 /* Returns true if all that a command does is to begin, show or set something, or to run a statement. */
 static bool
 is_plain(const Node *command)
 {
 	switch (nodeTag(command))
 	{
+		case T_CopyStmt:
+			return is_copy_of_query(command);
 		case T_DeallocateStmt:
 		case T_ExecuteStmt:
 		case T_ExplainStmt:
@@ -142,8 +151,8 @@ is_plain(const Node *command)
 void
 gpusort_shards_note_command(const Node *command)
 {
-	if (IsA(command, CopyStmt) || IsA(command, TruncateStmt) || IsA(command, ImportForeignSchemaStmt) ||
-		IsA(command, VacuumStmt))
+	if ((IsA(command, CopyStmt) && !is_copy_of_query(command)) || IsA(command, TruncateStmt) ||
+		IsA(command, ImportForeignSchemaStmt) || IsA(command, VacuumStmt))
 		gpusort_shards_note_use();
 	if (!is_plain(command))
 		begun_in = MY_TRANSACTION;
