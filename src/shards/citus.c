@@ -19,6 +19,7 @@
 #include "access/table.h"
 #include "catalog/pg_namespace_d.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
 #include "nodes/nodes.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -244,14 +245,22 @@ has_rows(const char *name)
 }
 
 /*
- * Returns true if connections are all alike: by no password of Citus's own, or a pool, and with none of a
- * transaction's settings.
+ * Returns why other connections to the nodes would not be like Citus's own: of a password, a pool or settings of a
+ * transaction that these have, or since values do not come in their binary form as they are in this database.  NULL:
+ * they would.
  */
-bool
-gpusort_citus_may_connect(void)
+const char *
+gpusort_citus_why_not_connect(void)
 {
 	const char *const propagated = setting("citus.propagate_set_commands");
 
-	return (propagated[0] == '\0' || strcmp(propagated, "none") == 0) && !has_rows("pg_dist_authinfo") &&
-		!has_rows("pg_dist_poolinfo");
+	if (propagated[0] != '\0' && strcmp(propagated, "none") != 0)
+		return "citus.propagate_set_commands is set";
+	if (strcmp(setting("citus.enable_binary_protocol"), "on") != 0)
+		return "citus.enable_binary_protocol is off";
+	if (pg_get_client_encoding() != GetDatabaseEncoding())
+		return "the client's encoding is not the database's";
+	if (has_rows("pg_dist_authinfo"))
+		return "pg_dist_authinfo has rows";
+	return has_rows("pg_dist_poolinfo") ? "pg_dist_poolinfo has rows" : NULL;
 }

@@ -16,6 +16,6 @@
 extern CustomScan *gpusort_citus_scan(PlannerInfo *root, RelOptInfo *rel);
 extern List *gpusort_citus_tasks(const CustomScan *scan);
 extern const char *gpusort_citus_conninfo(void);
-extern bool gpusort_citus_may_connect(void);
+extern const char *gpusort_citus_why_not_connect(void);
 
 #endif /* GPUSORT_SHARD_CITUS_H */

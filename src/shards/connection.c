@@ -15,7 +15,7 @@
  * shard then finds out by itself that nobody reads its rows.
  *
  * Legal order of calls: snapshot, in the leader; in each process connect; or connect_to_node alone; then ask, or
- * copy_begin and copy_row until that returns NULL; release, after which the connection may be used for the next.  What is released before the last
+ * copy_begin and copy_row until that returns NULL; close, of a node, or release, after which the connection may be used for the next.  What is released before the last
  * row has come is closed, and with the leader's the snapshot may go: so that is for the statement's end.
  *
  *-------------------------------------------------------------------------
@@ -593,6 +593,13 @@ gpusort_shard_release(GpuSortShardConnection *connection)
 	if (connection->copying || connection->failed)
 		close_connection(connection);
 	connection->used = false;
+}
+
+/* Closes the connection to a node: nothing of the statement uses it any more. */
+void
+gpusort_shard_close(GpuSortShardConnection *connection)
+{
+	close_connection(connection);
 }
 
 /* Returns the version of its server, such as 150020. */

@@ -27,6 +27,7 @@ extern GpuSortShardConnection *gpusort_shard_connect(EState *estate, Oid server,
 extern GpuSortShardConnection *gpusort_shard_connect_to_node(const char *host, int port, Oid user,
 															 const char *conninfo, const char **why_not);
 extern void gpusort_shard_release(GpuSortShardConnection *connection);
+extern void gpusort_shard_close(GpuSortShardConnection *connection);
 extern int gpusort_shard_version(const GpuSortShardConnection *connection);
 extern bool gpusort_shard_ask(GpuSortShardConnection *connection, const char *sql, char **values, int count,
 							  const char **why_not);

@@ -139,19 +139,35 @@ begin_shared(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
-/* Opens a connection for a stream, or throws an error. */
+/* Sends a task to its node, if there is a connection to be had; else sets why not. */
 static void
-connect_stream(TaskScanState *state, TaskStream *stream)
+send_task(TaskScanState *state, TaskStream *stream, const char **why_not)
+{
+	MemoryContext caller = MemoryContextSwitchTo(state->context);
+
+	stream->connection = gpusort_shard_connect_to_node(stream->task->host, stream->task->port, state->user,
+													   gpusort_citus_conninfo(), why_not);
+	if (stream->connection != NULL)
+	{
+		pg_atomic_fetch_add_u32(&state->shared->connections, 1);
+		gpusort_shard_copy_begin(stream->connection,
+								 psprintf("COPY (%s) TO STDOUT (FORMAT binary)", stream->task->sql));
+	}
+	MemoryContextSwitchTo(caller);
+}
+
+/* Sends a task whose rows are wanted now, and for which there was no connection before, or throws an error. */
+static void
+send_at_last(TaskScanState *state, TaskStream *stream)
 {
 	const TimestampTz until = GetCurrentTimestamp() + CONNECT_SECONDS * USECS_PER_SEC;
 	const char *why_not = NULL;
 
-	while (stream->connection == NULL)
+	for (;;)
 	{
-		stream->connection = gpusort_shard_connect_to_node(stream->task->host, stream->task->port, state->user,
-														   gpusort_citus_conninfo(), &why_not);
+		send_task(state, stream, &why_not);
 		if (stream->connection != NULL)
-			break;
+			return;
 		if (GetCurrentTimestamp() >= until)
 			ereport(ERROR,
 					(errcode(ERRCODE_FDW_UNABLE_TO_ESTABLISH_CONNECTION),
@@ -162,7 +178,6 @@ connect_stream(TaskScanState *state, TaskStream *stream)
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-	pg_atomic_fetch_add_u32(&state->shared->connections, 1);
 }
 
 /* Closes the connections of what was asked for. */
@@ -189,15 +204,17 @@ take_task(TaskScanState *state)
 	return task < (uint32) state->ntasks ? state->tasks[task] : NULL;
 }
 
-/* Asks for the next tasks; false: there are none for this process. */
+/*
+ * Asks for the next tasks; false: there are none for this process.  One for which a node has no connection left waits
+ * until those before it have been read, which may be what the node waits for.
+ */
 static bool
 ask_for_tasks(TaskScanState *state)
 {
-	MemoryContext caller;
+	const char *why_not;
 
 	close_streams(state);
-	caller = MemoryContextSwitchTo(state->context);
-	state->streams = palloc0(state->shared->at_once * sizeof(TaskStream));
+	state->streams = MemoryContextAllocZero(state->context, state->shared->at_once * sizeof(TaskStream));
 	while (state->nstreams < (int) state->shared->at_once)
 	{
 		TaskStream *stream = &state->streams[state->nstreams];
@@ -206,12 +223,9 @@ ask_for_tasks(TaskScanState *state)
 		if (stream->task == NULL)
 			break;
 		state->nstreams++;
-		connect_stream(state, stream);
-		gpusort_shard_copy_begin(stream->connection,
-								 psprintf("COPY (%s) TO STDOUT (FORMAT binary)", stream->task->sql));
 		state->read = true;
+		send_task(state, stream, &why_not);
 	}
-	MemoryContextSwitchTo(caller);
 	return state->nstreams > 0;
 }
 
@@ -339,6 +353,8 @@ next_message(TaskScanState *state, TaskStream *stream)
 static bool
 next_of_stream(TaskScanState *state, TaskStream *stream, TupleTableSlot *slot)
 {
+	if (stream->connection == NULL)
+		send_at_last(state, stream);
 	for (;;)
 	{
 		/* behind the last row is what says so, and nothing */
@@ -363,7 +379,7 @@ next_own(TaskScanState *state)
 		{
 			if (next_of_stream(state, &state->streams[state->stream], slot))
 				break;
-			gpusort_shard_release(state->streams[state->stream].connection);
+			gpusort_shard_close(state->streams[state->stream].connection);
 			state->stream++;
 		}
 		else
@@ -449,6 +465,8 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	if (IsParallelWorker())
 		return;
 	state->why_not = gpusort_tasks_why_not_read();
+	if (state->why_not == NULL)
+		state->why_not = gpusort_citus_why_not_connect();
 	if (state->why_not == NULL)
 		return;
 	gpusort_shards_note_alone();

@@ -339,6 +339,135 @@ for my $settings ('', join(';', map { "SET $_" } @$parallel) . ';')
 	}
 }
 
+# --- what all processes read ------------------------------------------------------------------------
+
+in_all_nodes([ 'gpusort.force = on', 'gpusort.shard_connections = 8', @$parallel ]);
+my $counted = 'SELECT count(DISTINCT s), count(*) FROM t';
+
+sub plan_of
+{
+	my ($query, $before) = @_;
+	return $main->safe_psql('postgres', ($before // '') . "EXPLAIN (COSTS OFF) $query");
+}
+
+for my $name ('ORDER BY', 'ORDER BY, of columnar tables', 'ORDER BY, of partitions', 'NULLS FIRST',
+	'the first rows', 'many first rows', 'DISTINCT ON another column', 'a window by another column', 'a window over all',
+	'GROUP BY another column', 'count(DISTINCT)', 'count(DISTINCT) by another column', 'percentiles of all',
+	'a reference join', 'a co-located outer join')
+{
+	like(plan_of($queries{$name}), qr/GpuSortTaskScan\)\s*\n\s*Tasks: \d/, "all processes read: $name");
+}
+for my $name ('one shard', 'a row', 'a CTE', 'UNION', 'a join with a local table', 'ORDER BY, of a reference table',
+	'ORDER BY, of a local table', 'a subquery that is pulled')
+{
+	unlike(plan_of($queries{$name}), qr/GpuSortTaskScan/, "Citus reads: $name");
+}
+unlike(plan_of('SELECT w.v, count(DISTINCT t.s) FROM t JOIN w ON t.k = w.k GROUP BY w.v', $repartition),
+	qr/GpuSortTaskScan/, 'Citus reads what it repartitions');
+unlike(plan_of('SELECT * FROM t WHERE random() < 2 ORDER BY k'), qr/GpuSortTaskScan/, 'and what a volatile function');
+for my $setting ('gpusort.shard_connections = 1', 'max_parallel_workers_per_gather = 0',
+	q{citus.propagate_set_commands = 'local'}, 'citus.enable_binary_protocol = off', q{client_encoding = 'LATIN1'},
+	'gpusort.enable = off')
+{
+	unlike(plan_of($counted, "SET $setting;"), qr/GpuSortTaskScan/, "$setting leaves it to Citus");
+}
+$main->safe_psql('postgres', q{CREATE ROLE somebody; INSERT INTO pg_dist_authinfo VALUES (0, 'somebody', 'password=secret')});
+unlike(plan_of($counted), qr/GpuSortTaskScan/, 'so do passwords of its own');
+$main->safe_psql('postgres', 'DELETE FROM pg_dist_authinfo');
+
+# A statement has to be the first of its transaction.
+my %first = (
+	'nothing' => [ 'BEGIN;', 1 ],
+	'a setting' => [ 'BEGIN; SET LOCAL work_mem = 100000;', 1 ],
+	'a statement' => [ 'BEGIN; SELECT 1;', 0 ],
+	'an INSERT' => [ q{BEGIN; INSERT INTO t (g, id) VALUES (1, -1);}, 0 ],
+	'a lock' => [ 'BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE;', 0 ],
+	'an index' => [ 'BEGIN; CREATE INDEX none ON t (n);', 0 ],
+	'COPY of a query' => [ 'BEGIN; COPY (SELECT 1) TO STDOUT;', 0 ],
+	'a snapshot for the whole transaction' => [ 'BEGIN ISOLATION LEVEL REPEATABLE READ;', 0 ]);
+for my $name (sort keys %first)
+{
+	my ($before, $all) = @{ $first{$name} };
+	my $plan = plan_of($counted, $before);
+	is($plan =~ /GpuSortTaskScan/ ? 1 : 0, $all, "after $name: " . ($all ? 'by all processes' : 'by Citus'));
+}
+my $none = $main->safe_psql('postgres', $counted);
+my ($strings, $all) = split /\|/, $none;
+my $more = ($strings + 1) . '|' . ($all + 2);
+my $add = q{INSERT INTO t (g, id, s) VALUES (1, -1, 'one'), (2, -2, 'one')};
+is($main->safe_psql('postgres', "SET plan_cache_mode = force_generic_plan; PREPARE q AS $counted; EXECUTE q; "
+	. "BEGIN; $add; EXECUTE q; ROLLBACK; EXECUTE q; BEGIN; EXECUTE q; $add; EXECUTE q; ROLLBACK"),
+	join("\n", $none, $more, $none, $none, $more), 'a prepared statement sees what its transaction has done');
+like($main->safe_psql('postgres', "PREPARE q AS $counted; EXECUTE q; BEGIN; $add; EXPLAIN (ANALYZE) EXECUTE q"),
+	qr/Workers Launched: 0.*GpuSortTaskScan.*Read Alone: the statement is not the first of its transaction/s,
+	'which Citus reads then');
+like($main->safe_psql('postgres', "PREPARE q AS $counted; EXECUTE q; SET client_encoding = 'LATIN1'; "
+	. 'EXPLAIN (ANALYZE) EXECUTE q'), qr/Read Alone: the client's encoding is not the database's/, 'so is what is text');
+my $into = 'SELECT count(DISTINCT s), count(*) INTO a, b FROM t';
+is($main->safe_psql('postgres', qq{DO \$\$ DECLARE a int; b int; BEGIN $add; $into; ASSERT a = $strings + 1 }
+	. qq{AND b = $all + 2; ROLLBACK; $into; ASSERT a = $strings AND b = $all; END \$\$; SELECT 'so it was'}), 'so it was',
+	'and so does a block of PL/pgSQL');
+my ($analyzed) = $main->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE) $counted") =~
+	/GpuSortTaskScan.*?(Tasks: 8\s+First Task: SELECT [^\n]* FROM public\.t_\d+[^\n]*\s+Connections: 8)/s;
+ok($analyzed, 'EXPLAIN shows tasks and connections');
+is($main->safe_psql('postgres', "COPY ($queries{'ORDER BY'}) TO STDOUT"),
+	$main->safe_psql('postgres', "SET gpusort.enable = off; COPY ($queries{'ORDER BY'}) TO STDOUT"), 'COPY of a query');
+
+# What nodes compute they compute with settings of their own.
+$node{$_}->safe_psql('postgres', q{SET citus.enable_ddl_propagation = off; ALTER DATABASE postgres SET timezone = 'Asia/Tokyo';
+	ALTER DATABASE postgres SET datestyle = 'SQL, DMY'; ALTER DATABASE postgres SET extra_float_digits = -5})
+	for 'one', 'two';
+my $zoned = q{SELECT date_trunc('day', d) AS day, max(d::text), max(f::text), count(DISTINCT s) FROM t GROUP BY 1 ORDER BY 1};
+is($main->safe_psql('postgres', "SET timezone = 'UTC'; $zoned"),
+	$main->safe_psql('postgres', "SET gpusort.enable = off; SET timezone = 'UTC'; $zoned"), 'time zones of the nodes');
+like(plan_of($zoned), qr/GpuSortTaskScan/, 'which all processes read');
+
+# Values whose binary form is known in one server alone come by Citus.
+$main->safe_psql('postgres', q{CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE TYPE pair AS (a int, b text);
+	CREATE DOMAIN odd AS int CHECK (value % 2 = 1);
+	CREATE TABLE y (id int, m mood, ms mood[], p pair, o odd, i int[], j jsonb, r int4range, ts tsvector, i2 inet, x money);
+	SELECT create_distributed_table('y', 'id'); INSERT INTO y SELECT i, (ARRAY['sad', 'glad'])[i % 2 + 1]::mood,
+		ARRAY['sad']::mood[], (i, i::text)::pair, 2 * i + 1, ARRAY[[i, NULL]], jsonb_build_object('a', i), int4range(i, i + 3),
+		to_tsvector('simple', 'a b ' || i), '10.0.0.1', i FROM generate_series(1, 1000) i});
+for my $type ([ 'm', 1 ], [ 'ms', 0 ], [ 'p', 0 ], [ 'o', 0 ], [ 'i, j, r, ts, i2, x', 1 ])
+{
+	my ($columns, $all) = @$type;
+	my $query = "SELECT id, $columns FROM y ORDER BY id % 10, id";
+	is(plan_of($query) =~ /GpuSortTaskScan/ ? 1 : 0, $all, "columns $columns: " . ($all ? 'all processes' : 'Citus'));
+	is($main->safe_psql('postgres', $query), $main->safe_psql('postgres', "SET gpusort.enable = off; $query"), 'the rows');
+}
+
+# Statements that are cancelled, and connections that are lost: nothing of them is left in the nodes.
+sub connections_of
+{
+	my ($name) = @_;
+	return $node{$name}->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'gpusort'});
+}
+$main->safe_psql('postgres', q{CREATE FUNCTION slowly(int) RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE AS
+	'BEGIN PERFORM pg_sleep(0.01); RETURN true; END'});
+my $slow = 'SELECT count(DISTINCT s), count(*) FROM t WHERE slowly(id)';
+my $reader = $main->session;
+like(plan_of($slow), qr/GpuSortTaskScan/, 'all processes wait for slow nodes');
+my ($points, @wrong) = $reader->cancel_all_over($counted, 10);
+cmp_ok($points, '>=', 3, "$points points of time cancelled");
+is(join("\n", @wrong), '', 'each ends soon');
+is($reader->run($counted), $none, 'and the session goes on');
+like(($main->psql('postgres', "SET statement_timeout = 200; $slow"))[2], qr/statement timeout/, 'a timeout');
+ok(wait_until(sub { connections_of('one') + connections_of('two') == 0 }), 'no connection is left in the nodes');
+$reader->send($slow);
+ok(wait_until(sub { connections_of('two') > 0 }), 'nodes are read again');
+$node{two}->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity }
+	. q{WHERE application_name = 'gpusort'});
+like(($reader->result)[1], qr/terminating connection due to administrator command|connection .* lost|server closed/,
+	'a connection that ends ends the statement');
+ok(wait_until(sub { connections_of('one') + connections_of('two') == 0 }), 'no connection is left in the nodes');
+is($reader->run($counted), $none, 'and the session goes on');
+is($reader->run(q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name ILIKE 'gpusort%' AND name ~* 'task|estimate'}), 0,
+	'no memory of it is left');
+undef $reader;
+$node{$_}->safe_psql('postgres', q{SET citus.enable_ddl_propagation = off; ALTER DATABASE postgres RESET ALL})
+	for 'one', 'two';
+
 # --- indexes of shards ------------------------------------------------------------------------------
 
 # Checks all btrees of all nodes, shards' included.

@@ -180,7 +180,7 @@ may_have_connections(PlannerInfo *root, const RelOptInfo *rel)
 		!IsParallelWorker() && gpusort_statement_has_workers() && !gpusort_statement_leaves_shards() &&
 		root->parent_root == NULL && root->parse->commandType == CMD_SELECT && root->parse->rowMarks == NIL &&
 		bms_membership(root->all_baserels) == BMS_SINGLETON && uses_rows(root->parse) &&
-		gpusort_tasks_why_not_read() == NULL && gpusort_citus_may_connect();
+		gpusort_tasks_why_not_read() == NULL && gpusort_citus_why_not_connect() == NULL;
 }
 
 /* Sets what is known of the rows of all tasks. */
