@@ -108,6 +108,7 @@ typedef struct ExchangeState
 {
 	CustomScanState css; /* must be first field */
 	GpuSortOutputState *output;
+	GpuSortBeginning beginning;
 	TupleTableSlot *slot; /* rows of a queue */
 
 	ExchangeStage stage;
@@ -727,7 +728,7 @@ next_row(ExchangeState *state)
 
 	CHECK_FOR_INTERRUPTS();
 	own_workers = state->stage == STAGE_BEGIN && may_start_workers(state) &&
-		gpusort_gather_begin_workers(outerPlanState(state));
+		gpusort_gather_begin_workers(outerPlanState(state), &state->beginning);
 	row = find_row(state);
 	return own_workers ? end_workers(state, row) : row;
 }
@@ -776,6 +777,7 @@ begin_exchange_node(CustomScanState *node, EState *estate, int eflags)
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 	outerPlanState(node) = ExecInitNode(outerPlan(ps->plan), estate, eflags & ~EXEC_FLAG_REWIND);
 	state->output = gpusort_output_find(outerPlanState(node));
+	state->beginning = gpusort_gather_beginning();
 
 	/* Most rows are MinimalTuples in our slot, others are in those of the plan below. */
 	state->slot = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsMinimalTuple);

@@ -93,6 +93,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	nodes_begun++;
 	gpusort_plan_unpack(plan, &state->info);
 	state->eflags = eflags;
+	state->beginning = gpusort_gather_beginning();
 
 	/* Whatever is asked of this node, the child is only read forward. */
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate,

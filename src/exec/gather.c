@@ -19,7 +19,10 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "utils/inval.h"
+#include "utils/syscache.h"
 
 /* Reads from Gather; the leader takes part in any case. */
 TupleTableSlot *
@@ -54,20 +57,58 @@ gpusort_gather_uncount_row(PlanState *gather)
 		InstrUpdateTupleCount(below->instrument, -1);
 }
 
+/* What workers look up for expressions, which the leader has looked up when its nodes began */
+static const int looked_up[] = {COLLOID, OPEROID, PROCOID, TYPEOID};
+
+/* How often any of these has changed */
+static uint64 changes = 0;
+
+/* A syscache callback. */
+static void
+note_change(Datum arg, int cache, uint32 hash)
+{
+	changes++;
+}
+
+/* Returns what a node that begins finds, for gpusort_gather_begin_workers. */
+GpuSortBeginning
+gpusort_gather_beginning(void)
+{
+	static bool listening = false;
+
+	if (!listening)
+	{
+		for (int i = 0; i < lengthof(looked_up); i++)
+			CacheRegisterSyscacheCallback(looked_up[i], note_change, (Datum) 0);
+	}
+	listening = true;
+	return (GpuSortBeginning){.user = GetUserId(), .changes = changes};
+}
+
 /*
-* Starts a Gather's workers, if the statement has none and nothing around it is in parallel mode, as in a worker.  No
- * other Gather may be executed before gpusort_gather_end_workers.  An error in between needs no such call: the
- * transaction's end, or a subtransaction's, ends workers and mode.
- *
- * Workers check whether the user may do what the statement does.  Who fetches from a cursor may be another user than
- * who has opened it, in a function with SECURITY DEFINER, say.
+ * Returns true if workers find all that a node has found when it began.  They look functions up anew, and whether the
+ * user may call them, and the tables: who fetches from a cursor may be another user than who has opened it, in a
+ * function with SECURITY DEFINER, say, and a function may have been dropped since.
+ */
+static bool
+is_as_begun(const EState *estate, const GpuSortBeginning *beginning)
+{
+	AcceptInvalidationMessages();
+	return beginning->user == GetUserId() && beginning->changes == changes && HAS_PERMISSIONS(estate);
+}
+
+/*
+ * Starts a Gather's workers, if the statement has none, nothing around it is in parallel mode, as in a worker, and they
+ * find what the node has found when it began.  No other Gather may be executed before gpusort_gather_end_workers.  An
+ * error in between needs no such call: the transaction's end, or a subtransaction's, ends workers and mode.
  */
 bool
-gpusort_gather_begin_workers(PlanState *gather)
+gpusort_gather_begin_workers(PlanState *gather, const GpuSortBeginning *beginning)
 {
 	EState *estate = gather->state;
 
-	if (estate->es_use_parallel_mode || estate->es_epq_active != NULL || IsInParallelMode() || !HAS_PERMISSIONS(estate))
+	if (estate->es_use_parallel_mode || estate->es_epq_active != NULL || IsInParallelMode() ||
+		max_parallel_workers == 0 || !is_as_begun(estate, beginning))
 		return false;
 	EnterParallelMode();
 	estate->es_use_parallel_mode = true;
@@ -75,7 +116,7 @@ gpusort_gather_begin_workers(PlanState *gather)
 }
 
 /*
-* Makes the session keep the memory that a FETCH frees, up to the default of work_mem.  The C library gives
+ * Makes the session keep the memory that a FETCH frees, up to the default of work_mem.  The C library gives
  * what is free at the heap's end back to the system, to be faulted in by the next FETCH, until a larger piece was
  * freed: a process that takes rows in itself has done so.
  */

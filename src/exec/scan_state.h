@@ -14,6 +14,7 @@
 
 #include "compat.h"
 
+#include "exec/gather.h"
 #include "exec/plan_source.h"
 #include "node.h"
 #include "nodes/execnodes.h"
@@ -45,6 +46,7 @@ typedef struct GpuSortScanState
 	/* made once */
 	GpuSortPlanSource source;          /* used without ingest */
 	struct GpuSortIngestState *ingest; /* the source below Gather; NULL if only this process reads the child */
+	GpuSortBeginning beginning;        /* what this node's own workers have to find */
 	bool workers_ended;                /* this node's own workers have ended, so the child cannot be read again */
 	GpuSortHeapRows *rows;
 	GpuSortState *sort;

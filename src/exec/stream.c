@@ -348,7 +348,8 @@ next_row(GpuSortScanState *state)
 		estate->es_direction = ForwardScanDirection;
 		if (state->inner == NULL || !is_empty(state->inner))
 		{
-			own_workers = state->info.starts_workers && gpusort_gather_begin_workers(gpusort_child(state));
+			own_workers = state->info.starts_workers &&
+				gpusort_gather_begin_workers(gpusort_child(state), &state->beginning);
 			sort_input(state);
 		}
 		estate->es_direction = forward ? ForwardScanDirection : BackwardScanDirection;

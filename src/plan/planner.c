@@ -264,11 +264,10 @@ plan_own_workers(GpuSortOwnWorkers kind, GpuSortStatement statement, bool keep_d
 		cursor_options &= ~CURSOR_OPT_FAST_PLAN;
 	parse = copyObject(parse);
 	stmt = plan_and_finish(&statement, &plan.decisions, PLANNER_ARGUMENTS);
-	if (gpusort_own_workers_settle(stmt, kind))
-	{
-		stmt->parallelModeNeeded = false;
-		plan.stmt = stmt;
-	}
+	if (!gpusort_own_workers_settle(stmt, kind))
+		return (OwnWorkersPlan){.time = INFINITY};
+	stmt->parallelModeNeeded = false;
+	plan.stmt = stmt;
 	return plan;
 }
 
@@ -390,6 +389,50 @@ plan_workers(const GpuSortStatement *statement, Planned *planned, PLANNER_PARAME
 	planned->decisions = plan.decisions;
 }
 
+/*
+ * Returns true if a statement is a cursor's of which nothing says whether it can go back: it can where the plan can
+ * (ExecSupportsBackwardScan), unless it locks rows.
+ */
+static bool
+may_go_back(const Query *parse, int cursor_options)
+{
+	return (cursor_options & CURSOR_OPT_FAST_PLAN) != 0 &&
+		(cursor_options & (CURSOR_OPT_SCROLL | CURSOR_OPT_NO_SCROLL)) == 0 && parse->commandType == CMD_SELECT &&
+		parse->rowMarks == NIL && !gpusort_estimate_is_wanted();
+}
+
+/* Returns true if PostgreSQL's own plan of a statement goes back. */
+static bool
+goes_back(PLANNER_PARAMETERS)
+{
+	const PlannedStmt *stmt = plan_with_offers(false, &(GpuSortStatement){0}, PLANNER_ARGUMENTS);
+
+	return ExecSupportsBackwardScan(stmt->planTree);
+}
+
+static PlannedStmt *plan_sorts(PLANNER_PARAMETERS);
+
+/*
+ * Plans a cursor's statement that may have sorts.  A cursor that PostgreSQL lets go back can with gpusort, too: where
+ * only PostgreSQL's own plan goes back, the statement is planned again as one of a cursor that scrolls.
+ */
+static PlannedStmt *
+plan_cursor(PLANNER_PARAMETERS)
+{
+	Query *native = copyObject(parse);
+	Query *scrolling = copyObject(parse);
+	PlannedStmt *stmt = plan_sorts(PLANNER_ARGUMENTS);
+
+	if (ExecSupportsBackwardScan(stmt->planTree))
+		return stmt;
+	parse = native;
+	if (!goes_back(PLANNER_ARGUMENTS))
+		return stmt;
+	parse = scrolling;
+	cursor_options |= CURSOR_OPT_SCROLL;
+	return plan_sorts(PLANNER_ARGUMENTS);
+}
+
 /* Plans a statement that may have sorts, in other forms, too, and with workers of its GpuSorts' own. */
 static PlannedStmt *
 plan_sorts(PLANNER_PARAMETERS)
@@ -427,7 +470,7 @@ plan_statement(PLANNER_PARAMETERS)
 	PlannedStmt *stmt;
 
 	if (gpusort_settings_enabled() && may_sort(parse))
-		stmt = plan_sorts(PLANNER_ARGUMENTS);
+		stmt = may_go_back(parse, cursor_options) ? plan_cursor(PLANNER_ARGUMENTS) : plan_sorts(PLANNER_ARGUMENTS);
 	else
 		stmt = plan_with_offers(false, &(GpuSortStatement){0}, PLANNER_ARGUMENTS);
 #ifdef GPUSORT_CHECK_PLANS

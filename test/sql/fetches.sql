@@ -290,6 +290,53 @@ BEGIN;
 SELECT gs.declare_both('CURSOR', 'SELECT few, count(DISTINCT k) AS n FROM gs.fe GROUP BY few ORDER BY n DESC, few', 'GpuSortExchange') \g /dev/null
 SELECT is(gs.both('3', 'BACKWARD 2', 'LAST', 'FIRST', 'ALL', 'BACKWARD ALL'), 'same', 'back in a sort of groups');
 COMMIT;
+-- likewise where gpusort's plan does not, as it sorts below
+BEGIN;
+SET LOCAL gpusort.enable = off;
+DECLARE n CURSOR FOR SELECT DISTINCT k + 1 FROM gs.fe ORDER BY 1;
+SET LOCAL gpusort.enable = on;
+SET LOCAL gpusort.min_rows = 0;
+SET LOCAL gpusort.setup_cost = 0;
+SET LOCAL gpusort.row_cost = 0;
+SET LOCAL max_parallel_workers_per_gather = 0;
+DECLARE g CURSOR FOR SELECT DISTINCT k + 1 FROM gs.fe ORDER BY 1;
+SELECT matches(gs.plan('DECLARE d CURSOR FOR SELECT DISTINCT k + 1 FROM gs.fe ORDER BY 1'), 'Materialize.*Unique.*GpuSort', 'a Unique above is kept to go back in');
+SELECT is(gs.both('3', 'BACKWARD 2', 'ALL', 'BACKWARD ALL'), 'same', 'back in it');
+SELECT doesnt_match(gs.plan('DECLARE d NO SCROLL CURSOR FOR SELECT DISTINCT k + 1 FROM gs.fe ORDER BY 1'), 'Materialize', 'but not in a cursor that does not scroll');
+SELECT doesnt_match(gs.plan('DECLARE d CURSOR FOR SELECT DISTINCT ON (few) * FROM gs.fe ORDER BY few, k'), 'Materialize', 'nor where PostgreSQL cannot go back');
+COMMIT;
+-- who fetches may be another user than who has opened the cursor, and functions may be gone
+CREATE ROLE gs_fetcher;
+GRANT USAGE ON SCHEMA gs TO gs_fetcher;
+GRANT SELECT ON gs.fe TO gs_fetcher;
+CREATE FUNCTION gs.fe_private(bigint) RETURNS bigint LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'int8inc';
+REVOKE EXECUTE ON FUNCTION gs.fe_private FROM PUBLIC;
+BEGIN;
+SELECT gs.declare_both('CURSOR', 'SELECT id FROM gs.fe ORDER BY gs.fe_private(k), id', 'GpuSortIngest') \g /dev/null
+SET LOCAL ROLE gs_fetcher;
+SELECT gs.both('3', 'ALL') AS fetched \gset
+RESET ROLE;
+SELECT is(:'fetched'::text, 'same', 'a function that who fetches may not call, below a sort');
+COMMIT;
+BEGIN;
+SELECT gs.declare_both('CURSOR', 'SELECT few, count(DISTINCT gs.fe_private(k)) FROM gs.fe GROUP BY few', 'GpuSortExchange') \g /dev/null
+SET LOCAL ROLE gs_fetcher;
+SELECT gs.both('3', 'ALL') AS fetched \gset
+RESET ROLE;
+SELECT is(:'fetched'::text, 'same', 'and below groups that are stored');
+COMMIT;
+DROP OWNED BY gs_fetcher;
+DROP ROLE gs_fetcher;
+BEGIN;
+SELECT gs.declare_both('CURSOR', 'SELECT id FROM gs.fe ORDER BY gs.fe_private(k), id', 'GpuSortIngest') \g /dev/null
+DROP FUNCTION gs.fe_private;
+SELECT is(gs.both('3', 'ALL'), 'same', 'a function that is dropped');
+ROLLBACK;
+BEGIN;
+SELECT gs.declare_both('CURSOR', 'SELECT few, count(DISTINCT gs.fe_private(k)) FROM gs.fe GROUP BY few', 'GpuSortExchange') \g /dev/null
+DROP FUNCTION gs.fe_private;
+SELECT is(gs.both('3', 'ALL'), 'same', 'and below groups that are stored');
+ROLLBACK;
 -- several in a statement, one after the other
 BEGIN;
 SELECT gs.declare_both('CURSOR', '(SELECT few, count(DISTINCT k) AS n FROM gs.fe GROUP BY few) UNION ALL (SELECT id % 7, count(DISTINCT k) FROM gs.fe_other GROUP BY 1) UNION ALL (SELECT id, k FROM gs.fe ORDER BY k, id LIMIT 9000)', 'GpuSortExchange') \g /dev/null
