@@ -412,7 +412,7 @@ typedef enum TaskPrivate
 	TASK_SQL,
 } TaskPrivate;
 
-/* Returns custom_private for a GpuSortTaskScan of these tasks, each a GpuSortTask, for which there is Citus's plan. */
+/* Returns custom_private for a GpuSortTaskScan of these tasks, each a GpuSortCitusTask, which Citus's plan reads. */
 List *
 gpusort_task_plan_pack(const List *tasks, Plan *citus)
 {
@@ -425,15 +425,18 @@ gpusort_task_plan_pack(const List *tasks, Plan *citus)
 	packed = list_make1(kept);
 	foreach(cell, tasks)
 	{
-		const GpuSortTask *task = lfirst(cell);
+		const GpuSortCitusTask *task = lfirst(cell);
+		List *values = list_make2(makeString(pstrdup(task->host)), makeInteger(task->port));
 
-		packed = lappend(packed, list_make3(makeString(pstrdup(task->host)), makeInteger(task->port),
-											makeString(pstrdup(task->sql))));
+		packed = lappend(packed, lappend(values, makeString(pstrdup(task->sql))));
 	}
 	return packed;
 }
 
-/* Returns the tasks that a plan of a GpuSortTaskScan has, each a GpuSortTask, and sets Citus's plan, NULL in a worker. */
+/*
+ * Returns the tasks that a plan of a GpuSortTaskScan has, each a GpuSortCitusTask, and sets Citus's plan, NULL in a
+ * worker.
+ */
 List *
 gpusort_task_plan_unpack(const CustomScan *plan, Plan **citus)
 {
@@ -444,7 +447,7 @@ gpusort_task_plan_unpack(const CustomScan *plan, Plan **citus)
 	for_each_from(cell, plan->custom_private, TASK_FIRST)
 	{
 		const List *packed = lfirst(cell);
-		GpuSortTask *task = palloc(sizeof(GpuSortTask));
+		GpuSortCitusTask *task = palloc(sizeof(GpuSortCitusTask));
 
 		task->host = strVal(list_nth(packed, TASK_HOST));
 		task->port = intVal(list_nth(packed, TASK_PORT));

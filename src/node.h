@@ -174,12 +174,12 @@ typedef struct GpuSortShardScanInfo
 } GpuSortShardScanInfo;
 
 /* What Citus asks of a node, for rows of one of its shards */
-typedef struct GpuSortTask
+typedef struct GpuSortCitusTask
 {
 	const char *host;
 	int port;
 	const char *sql;
-} GpuSortTask;
+} GpuSortCitusTask;
 
 extern List *gpusort_task_plan_pack(const List *tasks, Plan *citus);
 extern List *gpusort_task_plan_unpack(const CustomScan *plan, Plan **citus);

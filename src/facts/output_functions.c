@@ -3,10 +3,10 @@
  * output_functions.c
  *	  Whether parallel workers may give out values of a type, or take them in.
  *
- * A type's output function (text), send function (binary), input or receive function must be parallel safe.  Those of arrays,
- * composite types and ranges call the functions of what values are made of, so these must be, too.  Of an anonymous
- * record, and of pseudo-types that can be arrays, it is known when a value is there only: workers may not.  Nor may
- * they check what a domain demands.  All of PostgreSQL's own types have parallel safe functions.
+ * A type's output function (text), send function (binary), input or receive function must be parallel safe.  Those of
+ * arrays, composite types and ranges call the functions of what values are made of, so these must be, too.  Of an
+ * anonymous record, and of pseudo-types that can be arrays, it is known when a value is there only: workers may not.
+ * Nor may they check what a domain demands.  All of PostgreSQL's own types have parallel safe functions.
  *
  *-------------------------------------------------------------------------
  */

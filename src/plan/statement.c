@@ -98,8 +98,8 @@ find_reads(Node *node, void *arg)
 }
 
 /*
- * Returns what is known of a statement that is not planned yet: planning changes the query.  It may be planned as a part
- * of another one.
+ * Returns what is known of a statement that is not planned yet: planning changes the query.  It may be planned as a
+ * part of another one.
  */
 GpuSortStatement
 gpusort_statement_of(const Query *query, int cursor_options, bool part)

@@ -72,8 +72,7 @@ skip_value(const char *at)
 		else
 			break;
 		at++;
-	}
-	while (depth > 0);
+	} while (depth > 0);
 	return at;
 }
 
@@ -140,12 +139,12 @@ may_have_parameter(const char *sql)
 }
 
 /* Returns what a task asks of which node, in the text of a task; NULL: it is not that simple. */
-static GpuSortTask *
+static GpuSortCitusTask *
 read_task(const char *text)
 {
 	const char *placements = find_field(text, "taskPlacementList");
 	const char *first = placements != NULL && *placements == '(' ? skip_spaces(placements + 1) : NULL;
-	GpuSortTask *task = palloc0(sizeof(GpuSortTask));
+	GpuSortCitusTask *task = palloc0(sizeof(GpuSortCitusTask));
 	char *port;
 
 	if (!field_is(text, NODE_TYPE, "Task") || !field_is(first, NODE_TYPE, "ShardPlacement") ||
@@ -162,7 +161,7 @@ read_task(const char *text)
 	return task;
 }
 
-/* Returns the tasks of which Citus's node gives the rows, each a GpuSortTask; NIL: they are not that simple. */
+/* Returns the tasks of which Citus's node gives the rows, each a GpuSortCitusTask; NIL: they are not that simple. */
 List *
 gpusort_citus_tasks(const CustomScan *scan)
 {
@@ -184,7 +183,7 @@ gpusort_citus_tasks(const CustomScan *scan)
 		return NIL;
 	for (at = skip_spaces(at + 1); *at == '{'; at = skip_spaces(skip_value(at)))
 	{
-		GpuSortTask *task = read_task(at);
+		GpuSortCitusTask *task = read_task(at);
 
 		if (task == NULL)
 			return NIL;

@@ -15,8 +15,9 @@
  * shard then finds out by itself that nobody reads its rows.
  *
  * Legal order of calls: snapshot, in the leader; in each process connect; or connect_to_node alone; then ask, or
- * copy_begin and copy_row until that returns NULL; close, of a node, or release, after which the connection may be used for the next.  What is released before the last
- * row has come is closed, and with the leader's the snapshot may go: so that is for the statement's end.
+ * copy_begin and copy_row until that returns NULL; close, of a node, or release, after which the connection may be used
+ * for the next.  What is released before the last row has come is closed, and with the leader's the snapshot may go: so
+ * that is for the statement's end.
  *
  *-------------------------------------------------------------------------
  */

@@ -54,7 +54,7 @@ typedef struct TaskScanShared
 /* A task that this process has asked for */
 typedef struct TaskStream
 {
-	const GpuSortTask *task;
+	const GpuSortCitusTask *task;
 	GpuSortShardConnection *connection;
 	bool begun; /* the beginning of the COPY has come */
 } TaskStream;
@@ -62,7 +62,7 @@ typedef struct TaskStream
 typedef struct TaskScanState
 {
 	CustomScanState css; /* must be first field */
-	const GpuSortTask **tasks;
+	const GpuSortCitusTask **tasks;
 	int ntasks;
 	Plan *citus;         /* the plan of Citus's own node; NULL: in a worker */
 	const char *why_not; /* the statement may not use connections of its own; NULL: it may */
@@ -74,8 +74,8 @@ typedef struct TaskScanState
 	MemoryContext context; /* of connections and their texts */
 	TaskStream *streams;   /* what was asked for last; NULL: nothing was */
 	int nstreams;
-	int stream;       /* that is read */
-	bool read;        /* something has been asked for */
+	int stream; /* that is read */
+	bool read;  /* something has been asked for */
 	bool ended;
 	StringInfoData message; /* of the stream, of which rows are still to be taken off */
 	FmgrInfo *receive;      /* of the columns */
@@ -89,6 +89,12 @@ typedef struct TaskScanState
 
 /* --- what processes share --------------------------------------------------------------------- */
 
+static bool
+are_for_one_node(const GpuSortCitusTask *one, const GpuSortCitusTask *other)
+{
+	return one->port == other->port && strcmp(one->host, other->host) == 0;
+}
+
 /* Returns how many nodes the tasks are for. */
 static int
 count_nodes(const TaskScanState *state)
@@ -99,8 +105,7 @@ count_nodes(const TaskScanState *state)
 	{
 		int before = 0;
 
-		while (before < i && (state->tasks[before]->port != state->tasks[i]->port ||
-							  strcmp(state->tasks[before]->host, state->tasks[i]->host) != 0))
+		while (before < i && !are_for_one_node(state->tasks[before], state->tasks[i]))
 			before++;
 		count += before == i;
 	}
@@ -192,7 +197,7 @@ close_streams(TaskScanState *state)
 }
 
 /* Returns the next task that nobody has taken; NULL: there is none. */
-static const GpuSortTask *
+static const GpuSortCitusTask *
 take_task(TaskScanState *state)
 {
 	uint32 task;
@@ -454,7 +459,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	List *tasks = gpusort_task_plan_unpack((CustomScan *) css->ss.ps.plan, &state->citus);
 	ListCell *cell;
 
-	state->tasks = palloc(list_length(tasks) * sizeof(GpuSortTask *));
+	state->tasks = palloc(list_length(tasks) * sizeof(GpuSortCitusTask *));
 	foreach(cell, tasks)
 		state->tasks[state->ntasks++] = lfirst(cell);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)

@@ -371,7 +371,8 @@ for my $setting ('gpusort.shard_connections = 1', 'max_parallel_workers_per_gath
 {
 	unlike(plan_of($counted, "SET $setting;"), qr/GpuSortTaskScan/, "$setting leaves it to Citus");
 }
-$main->safe_psql('postgres', q{CREATE ROLE somebody; INSERT INTO pg_dist_authinfo VALUES (0, 'somebody', 'password=secret')});
+$main->safe_psql('postgres', 'CREATE ROLE somebody; '
+	. q{INSERT INTO pg_dist_authinfo VALUES (0, 'somebody', 'password=secret')});
 unlike(plan_of($counted), qr/GpuSortTaskScan/, 'so do passwords of its own');
 $main->safe_psql('postgres', 'DELETE FROM pg_dist_authinfo');
 
@@ -414,10 +415,12 @@ is($main->safe_psql('postgres', "COPY ($queries{'ORDER BY'}) TO STDOUT"),
 	$main->safe_psql('postgres', "SET gpusort.enable = off; COPY ($queries{'ORDER BY'}) TO STDOUT"), 'COPY of a query');
 
 # What nodes compute they compute with settings of their own.
-$node{$_}->safe_psql('postgres', q{SET citus.enable_ddl_propagation = off; ALTER DATABASE postgres SET timezone = 'Asia/Tokyo';
+$node{$_}->safe_psql('postgres', q{SET citus.enable_ddl_propagation = off;
+	ALTER DATABASE postgres SET timezone = 'Asia/Tokyo';
 	ALTER DATABASE postgres SET datestyle = 'SQL, DMY'; ALTER DATABASE postgres SET extra_float_digits = -5})
 	for 'one', 'two';
-my $zoned = q{SELECT date_trunc('day', d) AS day, max(d::text), max(f::text), count(DISTINCT s) FROM t GROUP BY 1 ORDER BY 1};
+my $zoned = q{SELECT date_trunc('day', d) AS day, max(d::text), max(f::text), count(DISTINCT s) FROM t }
+	. 'GROUP BY 1 ORDER BY 1';
 is($main->safe_psql('postgres', "SET timezone = 'UTC'; $zoned"),
 	$main->safe_psql('postgres', "SET gpusort.enable = off; SET timezone = 'UTC'; $zoned"), 'time zones of the nodes');
 like(plan_of($zoned), qr/GpuSortTaskScan/, 'which all processes read');
@@ -425,10 +428,11 @@ like(plan_of($zoned), qr/GpuSortTaskScan/, 'which all processes read');
 # Values whose binary form is known in one server alone come by Citus.
 $main->safe_psql('postgres', q{CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE TYPE pair AS (a int, b text);
 	CREATE DOMAIN odd AS int CHECK (value % 2 = 1);
-	CREATE TABLE y (id int, m mood, ms mood[], p pair, o odd, i int[], j jsonb, r int4range, ts tsvector, i2 inet, x money);
+	CREATE TABLE y (id int, m mood, ms mood[], p pair, o odd, i int[], j jsonb, r int4range, ts tsvector, i2 inet,
+		x money);
 	SELECT create_distributed_table('y', 'id'); INSERT INTO y SELECT i, (ARRAY['sad', 'glad'])[i % 2 + 1]::mood,
-		ARRAY['sad']::mood[], (i, i::text)::pair, 2 * i + 1, ARRAY[[i, NULL]], jsonb_build_object('a', i), int4range(i, i + 3),
-		to_tsvector('simple', 'a b ' || i), '10.0.0.1', i FROM generate_series(1, 1000) i});
+		ARRAY['sad']::mood[], (i, i::text)::pair, 2 * i + 1, ARRAY[[i, NULL]], jsonb_build_object('a', i),
+		int4range(i, i + 3), to_tsvector('simple', 'a b ' || i), '10.0.0.1', i FROM generate_series(1, 1000) i});
 for my $type ([ 'm', 1 ], [ 'ms', 0 ], [ 'p', 0 ], [ 'o', 0 ], [ 'i, j, r, ts, i2, x', 1 ])
 {
 	my ($columns, $all) = @$type;
@@ -441,7 +445,8 @@ for my $type ([ 'm', 1 ], [ 'ms', 0 ], [ 'p', 0 ], [ 'o', 0 ], [ 'i, j, r, ts, i
 sub connections_of
 {
 	my ($name) = @_;
-	return $node{$name}->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'gpusort'});
+	return $node{$name}->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity }
+		. q{WHERE application_name = 'gpusort'});
 }
 $main->safe_psql('postgres', q{CREATE FUNCTION slowly(int) RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE AS
 	'BEGIN PERFORM pg_sleep(0.01); RETURN true; END'});
@@ -462,8 +467,8 @@ like(($reader->result)[1], qr/terminating connection due to administrator comman
 	'a connection that ends ends the statement');
 ok(wait_until(sub { connections_of('one') + connections_of('two') == 0 }), 'no connection is left in the nodes');
 is($reader->run($counted), $none, 'and the session goes on');
-is($reader->run(q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name ILIKE 'gpusort%' AND name ~* 'task|estimate'}), 0,
-	'no memory of it is left');
+is($reader->run(q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name ILIKE 'gpusort%' }
+	. q{AND name ~* 'task|estimate'}), 0, 'no memory of it is left');
 undef $reader;
 $node{$_}->safe_psql('postgres', q{SET citus.enable_ddl_propagation = off; ALTER DATABASE postgres RESET ALL})
 	for 'one', 'two';

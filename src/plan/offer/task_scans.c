@@ -40,8 +40,8 @@
 
 typedef struct TaskScanPath
 {
-	CustomPath path; /* must be first field */
-	List *tasks;     /* each a GpuSortTask */
+	CustomPath path;         /* must be first field */
+	List *tasks;             /* each a GpuSortCitusTask */
 	const CustomScan *citus; /* Citus's own node of them */
 } TaskScanPath;
 
@@ -104,7 +104,7 @@ explained_rows(const char *text)
 
 /* Returns how many rows a task gives, as its node estimates them; -1: it does not say. */
 static double
-estimated_rows(const GpuSortTask *task)
+estimated_rows(const GpuSortCitusTask *task)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort: a node's estimate",
 												  ALLOCSET_SMALL_SIZES);
