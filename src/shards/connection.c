@@ -9,7 +9,8 @@
  * The first one that a statement opens to a server exports its snapshot; those in other processes import it.  So all
  * of them see the same rows.
  *
- * Citus has connections for a query of a shard each, as its user, and no snapshot that they share.  So have these.
+ * Citus has connections for a query of a shard each, as its user, and no snapshot that they share.  So have these.  One
+ * more stays open for as long as the session, to ask a node for estimates.
  *
  * A connection belongs to a statement, and is closed when that ends, however it ends.  A query that still runs in the
  * shard then finds out by itself that nobody reads its rows.
@@ -463,16 +464,16 @@ find_connection(const EState *estate, Oid server, Oid user, const char *snapshot
 	return NULL;
 }
 
-/* Returns a connection that is to be opened, and is closed with the current memory context. */
+/* Returns a connection that is to be opened, and is closed with a memory context. */
 static GpuSortShardConnection *
-allocate_connection(void)
+allocate_connection(MemoryContext context)
 {
-	GpuSortShardConnection *connection = palloc0(sizeof(GpuSortShardConnection));
+	GpuSortShardConnection *connection = MemoryContextAllocZero(context, sizeof(GpuSortShardConnection));
 
 	dlist_push_tail(&connections, &connection->link);
 	connection->at_end.func = end_connection;
 	connection->at_end.arg = connection;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, &connection->at_end);
+	MemoryContextRegisterResetCallback(context, &connection->at_end);
 	return connection;
 }
 
@@ -481,7 +482,7 @@ static GpuSortShardConnection *
 make_connection(EState *estate, Oid server, Oid user, const char *snapshot, const char **why_not)
 {
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
-	GpuSortShardConnection *connection = allocate_connection();
+	GpuSortShardConnection *connection = allocate_connection(estate->es_query_cxt);
 
 	connection->estate = estate;
 	connection->server = server;
@@ -550,41 +551,118 @@ add_conninfo(ConnectionOptions *options, const char *conninfo)
 #define CONNINFO_OPTIONS 100
 
 /*
- * Returns a connection to a node of Citus, as Citus opens its own: to the database of this name, as a user, with the
- * options of a text.  It is closed with the current memory context.  Returns NULL, with a reason, if there is none.
+ * Opens a connection to a node of Citus, as Citus opens its own: to the database of this name, with the options of a
+ * text.  False, with a reason: that fails.
  */
-GpuSortShardConnection *
-gpusort_shard_connect_to_node(const char *host, int port, Oid user, const char *conninfo, const char **why_not)
+static bool
+open_node(GpuSortShardConnection *connection, const char *host, int port, const char *conninfo, const char **why_not)
 {
 	const int most = CONNINFO_OPTIONS + 7;
 	ConnectionOptions options = {
 		.keywords = palloc(most * sizeof(char *)),
 		.values = palloc(most * sizeof(char *)),
 	};
-	GpuSortShardConnection *connection;
 
 	if (gpusort_libpq() == NULL)
 	{
 		*why_not = "libpq is not loaded";
-		return NULL;
+		return false;
 	}
-	connection = allocate_connection();
-	connection->user = user;
 	add_conninfo(&options, conninfo);
 	add_option(&options, "host", host);
 	add_option(&options, "port", psprintf("%d", port));
 	add_option(&options, "dbname", get_database_name(MyDatabaseId));
-	add_option(&options, "user", GetUserNameFromId(user, false));
+	add_option(&options, "user", GetUserNameFromId(connection->user, false));
 	add_option(&options, "fallback_application_name", "gpusort");
 	add_option(&options, "client_encoding", GetDatabaseEncodingName());
 	add_option(&options, NULL, NULL);
 	if (!start_connection(connection, &options, CONNECT_TIMEOUT, why_not))
-	{
-		close_connection(connection);
-		return NULL;
-	}
+		return false;
 	check_for_reader(connection);
-	return connection;
+	return true;
+}
+
+/*
+ * Returns a connection to a node of Citus for a user, which is closed with the current memory context; NULL, with a
+ * reason, if there is none.
+ */
+GpuSortShardConnection *
+gpusort_shard_connect_to_node(const char *host, int port, Oid user, const char *conninfo, const char **why_not)
+{
+	GpuSortShardConnection *connection;
+
+	connection = allocate_connection(CurrentMemoryContext);
+	connection->user = user;
+	if (open_node(connection, host, port, conninfo, why_not))
+		return connection;
+	close_connection(connection);
+	return NULL;
+}
+
+/* --- a node's estimates ----------------------------------------------------------------------- */
+
+/* The connection by which a session asks a node again and again: to open one takes ten times as long as an answer. */
+typedef struct KeptConnection
+{
+	MemoryContext context;              /* that all of it is in */
+	GpuSortShardConnection *connection; /* NULL: there is none */
+	const char *host;
+	int port;
+	bool asking; /* an answer has not come, or not all of it */
+} KeptConnection;
+
+static KeptConnection kept;
+
+/* Opens the connection that is kept; false: that fails. */
+static bool
+open_kept(const char *host, int port, Oid user, const char *conninfo)
+{
+	MemoryContext caller;
+	const char *why_not;
+
+	if (kept.context == NULL)
+		kept.context = AllocSetContextCreate(TopMemoryContext, "connection for estimates", ALLOCSET_SMALL_SIZES);
+	kept.connection = NULL;
+	MemoryContextReset(kept.context);
+	caller = MemoryContextSwitchTo(kept.context);
+	kept.host = pstrdup(host);
+	kept.port = port;
+	kept.asking = true;
+	kept.connection = allocate_connection(kept.context);
+	kept.connection->user = user;
+	if (!open_node(kept.connection, host, port, conninfo, &why_not))
+		kept.connection = NULL;
+	MemoryContextSwitchTo(caller);
+	return kept.connection != NULL;
+}
+
+/* Asks by the connection that is kept; false: there is no answer. */
+static bool
+ask_kept(const char *sql, char **value)
+{
+	const char *why_not;
+	bool answered;
+
+	kept.asking = true;
+	answered = gpusort_shard_ask(kept.connection, sql, value, 1, &why_not);
+	kept.asking = false;
+	return answered;
+}
+
+/*
+ * Asks a node of Citus for a value, which is set in the current memory context, by a connection that stays open for
+ * the next; false: there is none.
+ */
+bool
+gpusort_shard_ask_node(const char *host, int port, Oid user, const char *conninfo, const char *sql, char **value)
+{
+	const bool open = kept.connection != NULL && !kept.asking && kept.connection->user == user && kept.port == port &&
+		strcmp(kept.host, host) == 0;
+
+	if (open && ask_kept(sql, value))
+		return true;
+	/* the node has refused, or it has closed the connection meanwhile */
+	return open_kept(host, port, user, conninfo) && ask_kept(sql, value);
 }
 
 /* Lets others of the statement use the connection. */

@@ -26,6 +26,8 @@ extern GpuSortShardConnection *gpusort_shard_connect(EState *estate, Oid server,
 													 const char **why_not);
 extern GpuSortShardConnection *gpusort_shard_connect_to_node(const char *host, int port, Oid user,
 															 const char *conninfo, const char **why_not);
+extern bool gpusort_shard_ask_node(const char *host, int port, Oid user, const char *conninfo, const char *sql,
+								   char **value);
 extern void gpusort_shard_release(GpuSortShardConnection *connection);
 extern void gpusort_shard_close(GpuSortShardConnection *connection);
 extern int gpusort_shard_version(const GpuSortShardConnection *connection);

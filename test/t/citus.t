@@ -446,7 +446,7 @@ sub connections_of
 {
 	my ($name) = @_;
 	return $node{$name}->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity }
-		. q{WHERE application_name = 'gpusort'});
+		. q{WHERE application_name = 'gpusort' AND query LIKE 'COPY %'});
 }
 $main->safe_psql('postgres', q{CREATE FUNCTION slowly(int) RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE AS
 	'BEGIN PERFORM pg_sleep(0.01); RETURN true; END'});
@@ -467,6 +467,10 @@ like(($reader->result)[1], qr/terminating connection due to administrator comman
 	'a connection that ends ends the statement');
 ok(wait_until(sub { connections_of('one') + connections_of('two') == 0 }), 'no connection is left in the nodes');
 is($reader->run($counted), $none, 'and the session goes on');
+# nor is the connection for estimates missed
+$node{$_}->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity }
+	. q{WHERE application_name = 'gpusort'}) for 'one', 'two';
+like($reader->run("EXPLAIN $counted"), qr/GpuSortTaskScan/, 'nodes are asked for estimates again');
 is($reader->run(q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name ILIKE 'gpusort%' }
 	. q{AND name ~* 'task|estimate'}), 0, 'no memory of it is left');
 undef $reader;

@@ -36,7 +36,6 @@
 #include "shards/citus.h"
 #include "shards/connection.h"
 #include "shards/transaction.h"
-#include "utils/memutils.h"
 
 typedef struct TaskScanPath
 {
@@ -106,21 +105,12 @@ explained_rows(const char *text)
 static double
 estimated_rows(const GpuSortCitusTask *task)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort: a node's estimate",
-												  ALLOCSET_SMALL_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
-	const char *why_not;
+	const char *sql = psprintf("EXPLAIN (FORMAT json) %s", task->sql);
 	char *text;
-	double rows = -1;
-	GpuSortShardConnection *connection =
-		gpusort_shard_connect_to_node(task->host, task->port, GetUserId(), gpusort_citus_conninfo(), &why_not);
 
-	if (connection != NULL &&
-		gpusort_shard_ask(connection, psprintf("EXPLAIN (FORMAT json) %s", task->sql), &text, 1, &why_not))
-		rows = explained_rows(text);
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
-	return rows;
+	return gpusort_shard_ask_node(task->host, task->port, GetUserId(), gpusort_citus_conninfo(), sql, &text)
+		? explained_rows(text)
+		: -1;
 }
 
 /*
