@@ -309,8 +309,8 @@ gpusort_settings_init(void)
 							NULL,
 							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, assign_min_rows, NULL);
 	DefineCustomIntVariable("gpusort.shard_connections",
-							"Sets how many connections a Gather's processes may open to each server of postgres_fdw.",
-							"All processes read its tables by these. 0 means that only postgres_fdw does, by its own.",
+							"Sets how many connections a Gather's processes may open to each server of postgres_fdw or Citus.",
+							"All processes read by these. 0 means that one process does, by connections of postgres_fdw or Citus.",
 							&gpusort_shard_connections, 0, 0, 1024, PGC_USERSET, GUC_EXPLAIN, NULL,
 							assign_shard_connections, NULL);
 	DefineCustomRealVariable("gpusort.setup_cost",
