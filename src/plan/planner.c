@@ -389,16 +389,24 @@ plan_workers(const GpuSortStatement *statement, Planned *planned, PLANNER_PARAME
 	planned->decisions = plan.decisions;
 }
 
+/* Returns true if a query has groups, windows or the like, which no plan gives out backward. */
+static bool
+computes_rows(const Query *parse)
+{
+	return parse->hasAggs || parse->groupClause != NIL || parse->groupingSets != NIL || parse->hasWindowFuncs ||
+		parse->distinctClause != NIL || parse->setOperations != NULL;
+}
+
 /*
  * Returns true if a statement is a cursor's of which nothing says whether it can go back: it can where the plan can
- * (ExecSupportsBackwardScan), unless it locks rows.
+ * (ExecSupportsBackwardScan), as a Sort, unless it locks rows.
  */
 static bool
 may_go_back(const Query *parse, int cursor_options)
 {
 	return (cursor_options & CURSOR_OPT_FAST_PLAN) != 0 &&
 		(cursor_options & (CURSOR_OPT_SCROLL | CURSOR_OPT_NO_SCROLL)) == 0 && parse->commandType == CMD_SELECT &&
-		parse->rowMarks == NIL && !gpusort_estimate_is_wanted();
+		parse->rowMarks == NIL && (parse->sortClause != NIL || !computes_rows(parse)) && !gpusort_estimate_is_wanted();
 }
 
 /* Returns true if PostgreSQL's own plan of a statement goes back. */
