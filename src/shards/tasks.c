@@ -22,7 +22,6 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "node.h"
-#include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "port/atomics.h"
 #include "port/pg_bswap.h"
@@ -139,7 +138,7 @@ begin_shared(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 	TaskScanState *state = (TaskScanState *) css;
 
 	state->shared = coordinate;
-	init_shared(state, state->shared, pcxt->nworkers + (parallel_leader_participation ? 1 : 0));
+	init_shared(state, state->shared, pcxt->nworkers + 1);
 }
 
 /* --- tasks ------------------------------------------------------------------------------------ */
