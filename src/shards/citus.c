@@ -21,6 +21,7 @@
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "nodes/nodes.h"
+#include "parser/parse_func.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -154,6 +155,9 @@ read_task(const char *text)
 	task->sql = string_field(text, "taskQuery.data.queryStringLazy");
 	task->host = string_field(first, "nodeName");
 	port = string_field(first, "nodePort");
+	/* Citus would try others */
+	if (*skip_spaces(skip_value(first)) != ')')
+		return NULL;
 	if (task->sql == NULL || task->host == NULL || port == NULL || strncmp(task->sql, "SELECT ", 7) != 0 ||
 		may_have_parameter(task->sql))
 		return NULL;
@@ -217,11 +221,32 @@ setting(const char *name)
 	return value != NULL ? value : "";
 }
 
-/* Returns the options that Citus's connections to all nodes have. */
+/*
+ * Returns the name of Citus's connections: by it nodes know what is a part of a query at this coordinator, which may not
+ * have distributed queries of its own, sees shards, and does not count as a client's.
+ */
 const char *
-gpusort_citus_conninfo(void)
+gpusort_citus_application_name(void)
 {
-	return setting("citus.node_conninfo");
+	const Oid function =
+		LookupFuncName(list_make2(makeString("pg_catalog"), makeString("citus_backend_gpid")), 0, NULL, true);
+
+	if (!OidIsValid(function))
+		return "gpusort";
+	return psprintf("citus_internal gpid=" INT64_FORMAT, DatumGetInt64(OidFunctionCall0(function)));
+}
+
+/* Returns what a connection to a task's node is made of, for a user, which has this name. */
+GpuSortNode
+gpusort_citus_node(const GpuSortCitusTask *task, Oid user, const char *application)
+{
+	return (GpuSortNode){
+		.host = task->host,
+		.port = task->port,
+		.user = user,
+		.conninfo = setting("citus.node_conninfo"),
+		.application = application,
+	};
 }
 
 /* Returns true if one of Citus's tables has rows. */

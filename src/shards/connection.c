@@ -550,12 +550,9 @@ add_conninfo(ConnectionOptions *options, const char *conninfo)
 /* The options that conninfo may have: more than libpq knows */
 #define CONNINFO_OPTIONS 100
 
-/*
- * Opens a connection to a node of Citus, as Citus opens its own: to the database of this name, with the options of a
- * text.  False, with a reason: that fails.
- */
+/* Opens a connection to a node of Citus, as Citus opens its own; false, with a reason: that fails. */
 static bool
-open_node(GpuSortShardConnection *connection, const char *host, int port, const char *conninfo, const char **why_not)
+open_node(GpuSortShardConnection *connection, const GpuSortNode *node, const char **why_not)
 {
 	const int most = CONNINFO_OPTIONS + 7;
 	ConnectionOptions options = {
@@ -568,12 +565,12 @@ open_node(GpuSortShardConnection *connection, const char *host, int port, const 
 		*why_not = "libpq is not loaded";
 		return false;
 	}
-	add_conninfo(&options, conninfo);
-	add_option(&options, "host", host);
-	add_option(&options, "port", psprintf("%d", port));
+	add_conninfo(&options, node->conninfo);
+	add_option(&options, "host", node->host);
+	add_option(&options, "port", psprintf("%d", node->port));
 	add_option(&options, "dbname", get_database_name(MyDatabaseId));
-	add_option(&options, "user", GetUserNameFromId(connection->user, false));
-	add_option(&options, "fallback_application_name", "gpusort");
+	add_option(&options, "user", GetUserNameFromId(node->user, false));
+	add_option(&options, "application_name", node->application);
 	add_option(&options, "client_encoding", GetDatabaseEncodingName());
 	add_option(&options, NULL, NULL);
 	if (!start_connection(connection, &options, CONNECT_TIMEOUT, why_not))
@@ -583,17 +580,15 @@ open_node(GpuSortShardConnection *connection, const char *host, int port, const 
 }
 
 /*
- * Returns a connection to a node of Citus for a user, which is closed with the current memory context; NULL, with a
- * reason, if there is none.
+ * Returns a connection to a node of Citus, which is closed with the current memory context; NULL, with a reason, if
+ * there is none.
  */
 GpuSortShardConnection *
-gpusort_shard_connect_to_node(const char *host, int port, Oid user, const char *conninfo, const char **why_not)
+gpusort_shard_connect_to_node(const GpuSortNode *node, const char **why_not)
 {
-	GpuSortShardConnection *connection;
+	GpuSortShardConnection *connection = allocate_connection(CurrentMemoryContext);
 
-	connection = allocate_connection(CurrentMemoryContext);
-	connection->user = user;
-	if (open_node(connection, host, port, conninfo, why_not))
+	if (open_node(connection, node, why_not))
 		return connection;
 	close_connection(connection);
 	return NULL;
@@ -615,7 +610,7 @@ static KeptConnection kept;
 
 /* Opens the connection that is kept; false: that fails. */
 static bool
-open_kept(const char *host, int port, Oid user, const char *conninfo)
+open_kept(const GpuSortNode *node)
 {
 	MemoryContext caller;
 	const char *why_not;
@@ -625,12 +620,12 @@ open_kept(const char *host, int port, Oid user, const char *conninfo)
 	kept.connection = NULL;
 	MemoryContextReset(kept.context);
 	caller = MemoryContextSwitchTo(kept.context);
-	kept.host = pstrdup(host);
-	kept.port = port;
+	kept.host = pstrdup(node->host);
+	kept.port = node->port;
 	kept.asking = true;
 	kept.connection = allocate_connection(kept.context);
-	kept.connection->user = user;
-	if (!open_node(kept.connection, host, port, conninfo, &why_not))
+	kept.connection->user = node->user;
+	if (!open_node(kept.connection, node, &why_not))
 		kept.connection = NULL;
 	MemoryContextSwitchTo(caller);
 	return kept.connection != NULL;
@@ -654,15 +649,15 @@ ask_kept(const char *sql, char **value)
  * the next; false: there is none.
  */
 bool
-gpusort_shard_ask_node(const char *host, int port, Oid user, const char *conninfo, const char *sql, char **value)
+gpusort_shard_ask_node(const GpuSortNode *node, const char *sql, char **value)
 {
-	const bool open = kept.connection != NULL && !kept.asking && kept.connection->user == user && kept.port == port &&
-		strcmp(kept.host, host) == 0;
+	const bool open = kept.connection != NULL && !kept.asking && kept.connection->user == node->user &&
+		kept.port == node->port && strcmp(kept.host, node->host) == 0;
 
 	if (open && ask_kept(sql, value))
 		return true;
 	/* the node has refused, or it has closed the connection meanwhile */
-	return open_kept(host, port, user, conninfo) && ask_kept(sql, value);
+	return open_kept(node) && ask_kept(sql, value);
 }
 
 /* Lets others of the statement use the connection. */

@@ -19,15 +19,23 @@
 
 typedef struct GpuSortShardConnection GpuSortShardConnection;
 
+/* What a connection to a node of Citus is made of */
+typedef struct GpuSortNode
+{
+	const char *host;
+	int port;
+	Oid user;
+	const char *conninfo;    /* options that all nodes have */
+	const char *application; /* what the connection is named */
+} GpuSortNode;
+
 extern DefElem *gpusort_shard_option(const List *options, const char *name);
 extern bool gpusort_shard_may_connect(Oid server, Oid user);
 extern const char *gpusort_shard_snapshot(EState *estate, Oid server, Oid user, const char **why_not);
 extern GpuSortShardConnection *gpusort_shard_connect(EState *estate, Oid server, Oid user, const char *snapshot,
 													 const char **why_not);
-extern GpuSortShardConnection *gpusort_shard_connect_to_node(const char *host, int port, Oid user,
-															 const char *conninfo, const char **why_not);
-extern bool gpusort_shard_ask_node(const char *host, int port, Oid user, const char *conninfo, const char *sql,
-								   char **value);
+extern GpuSortShardConnection *gpusort_shard_connect_to_node(const GpuSortNode *node, const char **why_not);
+extern bool gpusort_shard_ask_node(const GpuSortNode *node, const char *sql, char **value);
 extern void gpusort_shard_release(GpuSortShardConnection *connection);
 extern void gpusort_shard_close(GpuSortShardConnection *connection);
 extern int gpusort_shard_version(const GpuSortShardConnection *connection);

@@ -34,8 +34,8 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
-/* For so long a process that gets no connection tries again, after so many milliseconds. */
-#define CONNECT_SECONDS 30
+/* For so long a process tries again to get a connection that no other may be about to give up, after milliseconds. */
+#define CONNECT_SECONDS 2
 #define TRY_AGAIN_MS    50
 
 /* What a binary COPY begins with: a signature, flags, and the length of what else there is, which is none. */
@@ -43,17 +43,18 @@
 
 typedef struct TaskScanShared
 {
-	uint32 at_once;        /* tasks that a process asks for */
-	Oid user;              /* as whom the statement reads */
-	pg_atomic_uint32 over; /* 1: nobody wants rows any more */
-	pg_atomic_uint32 next; /* task */
+	uint32 at_once;                /* tasks that a process asks for */
+	Oid user;                      /* as whom the statement reads */
+	char application[NAMEDATALEN]; /* what connections are named */
+	pg_atomic_uint32 over;         /* 1: nobody wants rows any more */
+	pg_atomic_uint32 reading;      /* processes that have connections, and look for other tasks when these have been read */
 	pg_atomic_uint32 connections;
+	pg_atomic_uint32 taken[FLEXIBLE_ARRAY_MEMBER]; /* of each task: 1: a process reads it, or has */
 } TaskScanShared;
 
 /* A task that this process has asked for */
 typedef struct TaskStream
 {
-	const GpuSortCitusTask *task;
 	GpuSortShardConnection *connection;
 	bool begun; /* the beginning of the COPY has come */
 } TaskStream;
@@ -67,7 +68,6 @@ typedef struct TaskScanState
 	const char *why_not; /* the statement may not use connections of its own; NULL: it may */
 	Oid user;
 	TaskScanShared *shared; /* NULL: no processes share the scan */
-	TaskScanShared alone;   /* what is shared with nobody */
 
 	/* Of this process */
 	MemoryContext context; /* of connections and their texts */
@@ -111,6 +111,12 @@ count_nodes(const TaskScanState *state)
 	return count;
 }
 
+static Size
+shared_size(const TaskScanState *state)
+{
+	return offsetof(TaskScanShared, taken) + state->ntasks * sizeof(pg_atomic_uint32);
+}
+
 /* Begins the scan for so many processes, which open no more connections to a node on average than are allowed. */
 static void
 init_shared(const TaskScanState *state, TaskScanShared *shared, int processes)
@@ -118,18 +124,21 @@ init_shared(const TaskScanState *state, TaskScanShared *shared, int processes)
 	const int share = (state->ntasks + processes - 1) / processes;
 	const int connections = gpusort_shard_connections * count_nodes(state) / processes;
 
-	memset(shared, 0, sizeof(TaskScanShared));
+	memset(shared, 0, shared_size(state));
 	shared->at_once = Max(1, Min(share, connections));
 	shared->user = state->user;
+	strlcpy(shared->application, gpusort_citus_application_name(), NAMEDATALEN);
 	pg_atomic_init_u32(&shared->over, 0);
-	pg_atomic_init_u32(&shared->next, 0);
+	pg_atomic_init_u32(&shared->reading, 0);
 	pg_atomic_init_u32(&shared->connections, 0);
+	for (int i = 0; i < state->ntasks; i++)
+		pg_atomic_init_u32(&shared->taken[i], 0);
 }
 
 static Size
 estimate_shared(CustomScanState *css, ParallelContext *pcxt)
 {
-	return sizeof(TaskScanShared);
+	return shared_size((const TaskScanState *) css);
 }
 
 static void
@@ -143,47 +152,6 @@ begin_shared(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
-/* Sends a task to its node, if there is a connection to be had; else sets why not. */
-static void
-send_task(TaskScanState *state, TaskStream *stream, const char **why_not)
-{
-	MemoryContext caller = MemoryContextSwitchTo(state->context);
-
-	stream->connection = gpusort_shard_connect_to_node(stream->task->host, stream->task->port, state->user,
-													   gpusort_citus_conninfo(), why_not);
-	if (stream->connection != NULL)
-	{
-		pg_atomic_fetch_add_u32(&state->shared->connections, 1);
-		gpusort_shard_copy_begin(stream->connection,
-								 psprintf("COPY (%s) TO STDOUT (FORMAT binary)", stream->task->sql));
-	}
-	MemoryContextSwitchTo(caller);
-}
-
-/* Sends a task whose rows are wanted now, and for which there was no connection before, or throws an error. */
-static void
-send_at_last(TaskScanState *state, TaskStream *stream)
-{
-	const TimestampTz until = GetCurrentTimestamp() + CONNECT_SECONDS * USECS_PER_SEC;
-	const char *why_not = NULL;
-
-	for (;;)
-	{
-		send_task(state, stream, &why_not);
-		if (stream->connection != NULL)
-			return;
-		if (GetCurrentTimestamp() >= until)
-			ereport(ERROR,
-					(errcode(ERRCODE_FDW_UNABLE_TO_ESTABLISH_CONNECTION),
-					 errmsg("could not read from node %s:%d over another connection: %s", stream->task->host,
-							stream->task->port, why_not),
-					 errhint("gpusort.shard_connections = 0 prevents that.")));
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, TRY_AGAIN_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-	}
-}
-
 /* Closes the connections of what was asked for. */
 static void
 close_streams(TaskScanState *state)
@@ -195,40 +163,93 @@ close_streams(TaskScanState *state)
 	state->message.len = state->message.cursor = 0;
 }
 
-/* Returns the next task that nobody has taken; NULL: there is none. */
-static const GpuSortCitusTask *
+/* Takes a task that nobody has taken, and returns its number; -1: there is none. */
+static int
 take_task(TaskScanState *state)
 {
-	uint32 task;
+	for (int i = 0; i < state->ntasks && pg_atomic_read_u32(&state->shared->over) == 0; i++)
+	{
+		if (pg_atomic_read_u32(&state->shared->taken[i]) == 0 &&
+			pg_atomic_exchange_u32(&state->shared->taken[i], 1) == 0)
+			return i;
+	}
+	return -1;
+}
 
-	if (pg_atomic_read_u32(&state->shared->over) != 0 ||
-		pg_atomic_read_u32(&state->shared->next) >= (uint32) state->ntasks)
-		return NULL;
-	task = pg_atomic_fetch_add_u32(&state->shared->next, 1);
-	return task < (uint32) state->ntasks ? state->tasks[task] : NULL;
+/* Sends a task to its node; false, with a reason, if there is no connection to be had. */
+static bool
+send_task(TaskScanState *state, const GpuSortCitusTask *task, const char **why_not)
+{
+	const GpuSortNode node = gpusort_citus_node(task, state->user, state->shared->application);
+	TaskStream *stream = &state->streams[state->nstreams];
+	MemoryContext caller = MemoryContextSwitchTo(state->context);
+
+	stream->connection = gpusort_shard_connect_to_node(&node, why_not);
+	if (stream->connection != NULL)
+	{
+		state->read = true;
+		if (state->nstreams++ == 0)
+			pg_atomic_fetch_add_u32(&state->shared->reading, 1);
+		pg_atomic_fetch_add_u32(&state->shared->connections, 1);
+		gpusort_shard_copy_begin(stream->connection, psprintf("COPY (%s) TO STDOUT (FORMAT binary)", task->sql));
+	}
+	MemoryContextSwitchTo(caller);
+	return stream->connection != NULL;
 }
 
 /*
- * Asks for the next tasks; false: there are none for this process.  One for which a node has no connection left waits
- * until those before it have been read, which may be what the node waits for.
+ * There was no connection for a task, and this process has none that others could wait for.  Waits, and returns true if
+ * it is to try again.  The leader does not wait for workers, which may wait for it to take their rows: they read what is
+ * left.  Throws an error if nobody has had a connection for a while.
+ */
+static bool
+wait_for_connection(TaskScanState *state, const GpuSortCitusTask *task, TimestampTz *until, const char *why_not)
+{
+	const TimestampTz now = GetCurrentTimestamp();
+
+	if (pg_atomic_read_u32(&state->shared->reading) > 0)
+	{
+		if (!IsParallelWorker())
+			return false;
+		*until = 0;
+	}
+	else if (*until == 0)
+		*until = now + CONNECT_SECONDS * USECS_PER_SEC;
+	else if (now >= *until)
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_UNABLE_TO_ESTABLISH_CONNECTION),
+				 errmsg("could not read from node %s:%d over another connection: %s", task->host, task->port, why_not),
+				 errhint("gpusort.shard_connections = 0 prevents that.")));
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, TRY_AGAIN_MS, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	return true;
+}
+
+/*
+ * Asks for the next tasks; false: there are none for this process.  One for which its node has no connection left is
+ * given back, for whoever looks for tasks next.
  */
 static bool
 ask_for_tasks(TaskScanState *state)
 {
-	const char *why_not;
+	TimestampTz until = 0;
+	int task;
 
+	if (state->nstreams > 0)
+		pg_atomic_fetch_sub_u32(&state->shared->reading, 1);
 	close_streams(state);
 	state->streams = MemoryContextAllocZero(state->context, state->shared->at_once * sizeof(TaskStream));
-	while (state->nstreams < (int) state->shared->at_once)
+	while (state->nstreams < (int) state->shared->at_once && (task = take_task(state)) >= 0)
 	{
-		TaskStream *stream = &state->streams[state->nstreams];
+		const char *why_not = NULL;
 
-		stream->task = take_task(state);
-		if (stream->task == NULL)
+		if (send_task(state, state->tasks[task], &why_not))
+			continue;
+		/* a barrier: who still counts as reading looks for tasks later */
+		pg_atomic_exchange_u32(&state->shared->taken[task], 0);
+		if (state->nstreams > 0 || !wait_for_connection(state, state->tasks[task], &until, why_not))
 			break;
-		state->nstreams++;
-		state->read = true;
-		send_task(state, stream, &why_not);
 	}
 	return state->nstreams > 0;
 }
@@ -357,8 +378,6 @@ next_message(TaskScanState *state, TaskStream *stream)
 static bool
 next_of_stream(TaskScanState *state, TaskStream *stream, TupleTableSlot *slot)
 {
-	if (stream->connection == NULL)
-		send_at_last(state, stream);
 	for (;;)
 	{
 		/* behind the last row is what says so, and nothing */
@@ -404,20 +423,31 @@ next_whole(TaskScanState *state)
 	return ExecCopySlot(state->css.ss.ss_ScanTupleSlot, row);
 }
 
+/* Begins Citus's own node, in place of this one. */
+static void
+begin_whole(TaskScanState *state)
+{
+	EState *estate = state->css.ss.ps.state;
+	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+
+	state->whole = ExecInitNode(state->citus, estate, estate->es_top_eflags);
+	MemoryContextSwitchTo(caller);
+}
+
 static TupleTableSlot *
 next_row(ScanState *ss)
 {
 	TaskScanState *state = (TaskScanState *) ss;
 
-	if (state->whole != NULL)
-		return next_whole(state);
-	if (state->shared == NULL)
+	if (state->ended)
+		return ExecClearTuple(ss->ss_ScanTupleSlot);
+	if (state->shared == NULL && state->whole == NULL)
 	{
-		/* there was no parallel mode, or no worker was to be had */
-		init_shared(state, &state->alone, 1);
-		state->shared = &state->alone;
+		/* a portal's rows are wanted in parts, and other statements, which may take locks, come between */
+		state->why_not = "the statement is run in parts";
+		begin_whole(state);
 	}
-	return next_own(state);
+	return state->whole != NULL ? next_whole(state) : next_own(state);
 }
 
 /* A row is never checked again: no statement that locks rows has workers. */
@@ -474,7 +504,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	if (state->why_not == NULL)
 		return;
 	gpusort_shards_note_alone();
-	state->whole = ExecInitNode(state->citus, estate, eflags);
+	begin_whole(state);
 }
 
 static void
@@ -516,7 +546,7 @@ shut_down(CustomScanState *css)
 		return;
 	state->connections = pg_atomic_read_u32(&state->shared->connections);
 	pg_atomic_write_u32(&state->shared->over, 1);
-	state->shared = &state->alone;
+	state->shared = NULL;
 	state->ended = true;
 }
 

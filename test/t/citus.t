@@ -414,6 +414,28 @@ ok($analyzed, 'EXPLAIN shows tasks and connections');
 is($main->safe_psql('postgres', "COPY ($queries{'ORDER BY'}) TO STDOUT"),
 	$main->safe_psql('postgres', "SET gpusort.enable = off; COPY ($queries{'ORDER BY'}) TO STDOUT"), 'COPY of a query');
 
+
+# A portal that is read in parts, as by drivers with a fetch size: PostgreSQL runs it without workers, Citus reads.
+my $portal = $main->wire;
+for my $query ('SELECT id FROM t ORDER BY k, id', 'SELECT count(*), n FROM t GROUP BY n ORDER BY n',
+	'SELECT id, rank() OVER (ORDER BY n, id) FROM t')
+{
+	my @lines;
+	like(plan_of($query), qr/GpuSortTaskScan/, 'planned for all processes');
+	$portal->simple('BEGIN');
+	$portal->send_extended($query, rows => 7);
+	$portal->answer(lines => \@lines);
+	is(scalar @lines, 7, 'as many rows as the client has asked for');
+	$portal->send_execute(1000);
+	$portal->answer(lines => \@lines);
+	$portal->send_execute(0);
+	$portal->answer(lines => \@lines);
+	$portal->simple('COMMIT');
+	is(join("\n", sort @lines), join("\n", sort split /\n/,
+		$main->safe_psql('postgres', "SET gpusort.enable = off; $query")), 'and then all others');
+}
+undef $portal;
+
 # What nodes compute they compute with settings of their own.
 $node{$_}->safe_psql('postgres', q{SET citus.enable_ddl_propagation = off;
 	ALTER DATABASE postgres SET timezone = 'Asia/Tokyo';
@@ -441,12 +463,25 @@ for my $type ([ 'm', 1 ], [ 'ms', 0 ], [ 'p', 0 ], [ 'o', 0 ], [ 'i, j, r, ts, i
 	is($main->safe_psql('postgres', $query), $main->safe_psql('postgres', "SET gpusort.enable = off; $query"), 'the rows');
 }
 
+# Replicated shards are Citus's: it tries other nodes.
+$main->safe_psql('postgres', q{SET citus.shard_replication_factor = 2; CREATE TABLE twice (g int, k int8);
+	SELECT create_distributed_table('twice', 'g', colocate_with => 'none'); INSERT INTO twice SELECT g, k FROM t});
+unlike(plan_of('SELECT * FROM twice ORDER BY k'), qr/GpuSortTaskScan/, 'shards in two nodes');
+# A task may not have distributed queries of its own, whoever reads it.
+$main->safe_psql('postgres', q{CREATE FUNCTION asks(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE AS
+	'BEGIN RETURN (SELECT count(*) FROM u WHERE u.g = $1); END'});
+my $asks = 'SELECT count(DISTINCT s), count(*) FROM t WHERE id < 100 AND asks(g) >= 0';
+like(plan_of($asks), qr/GpuSortTaskScan/, 'a function that asks');
+like(($main->psql('postgres', "SET gpusort.enable = off; $asks"))[2], qr/cannot execute a distributed query/,
+	"is refused by Citus's nodes");
+like(($main->psql('postgres', $asks))[2], qr/cannot execute a distributed query/, 'and as well if all processes read');
+
 # Statements that are cancelled, and connections that are lost: nothing of them is left in the nodes.
 sub connections_of
 {
 	my ($name) = @_;
 	return $node{$name}->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity }
-		. q{WHERE application_name = 'gpusort' AND query LIKE 'COPY %'});
+		. q{WHERE query LIKE 'COPY (SELECT%FORMAT binary)'});
 }
 $main->safe_psql('postgres', q{CREATE FUNCTION slowly(int) RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE AS
 	'BEGIN PERFORM pg_sleep(0.01); RETURN true; END'});
@@ -462,14 +497,14 @@ ok(wait_until(sub { connections_of('one') + connections_of('two') == 0 }), 'no c
 $reader->send($slow);
 ok(wait_until(sub { connections_of('two') > 0 }), 'nodes are read again');
 $node{two}->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity }
-	. q{WHERE application_name = 'gpusort'});
+	. q{WHERE query LIKE 'COPY (SELECT%FORMAT binary)'});
 like(($reader->result)[1], qr/terminating connection due to administrator command|connection .* lost|server closed/,
 	'a connection that ends ends the statement');
 ok(wait_until(sub { connections_of('one') + connections_of('two') == 0 }), 'no connection is left in the nodes');
 is($reader->run($counted), $none, 'and the session goes on');
 # nor is the connection for estimates missed
 $node{$_}->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity }
-	. q{WHERE application_name = 'gpusort'}) for 'one', 'two';
+	. q{WHERE query LIKE 'EXPLAIN (FORMAT json)%' AND pid <> pg_backend_pid()}) for 'one', 'two';
 like($reader->run("EXPLAIN $counted"), qr/GpuSortTaskScan/, 'nodes are asked for estimates again');
 is($reader->run(q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name ILIKE 'gpusort%' }
 	. q{AND name ~* 'task|estimate'}), 0, 'no memory of it is left');

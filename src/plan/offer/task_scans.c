@@ -105,12 +105,11 @@ explained_rows(const char *text)
 static double
 estimated_rows(const GpuSortCitusTask *task)
 {
+	const GpuSortNode node = gpusort_citus_node(task, GetUserId(), gpusort_citus_application_name());
 	const char *sql = psprintf("EXPLAIN (FORMAT json) %s", task->sql);
 	char *text;
 
-	return gpusort_shard_ask_node(task->host, task->port, GetUserId(), gpusort_citus_conninfo(), sql, &text)
-		? explained_rows(text)
-		: -1;
+	return gpusort_shard_ask_node(&node, sql, &text) ? explained_rows(text) : -1;
 }
 
 /*
