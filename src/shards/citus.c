@@ -222,7 +222,7 @@ setting(const char *name)
 }
 
 /*
- * Returns the name of Citus's connections: by it nodes know what is a part of a query at this coordinator, which may not
+ * Returns the name of Citus's connections.  By it nodes know what is a part of a query at this coordinator: that may not
  * have distributed queries of its own, sees shards, and does not count as a client's.
  */
 const char *

@@ -47,7 +47,7 @@ typedef struct TaskScanShared
 	Oid user;                      /* as whom the statement reads */
 	char application[NAMEDATALEN]; /* what connections are named */
 	pg_atomic_uint32 over;         /* 1: nobody wants rows any more */
-	pg_atomic_uint32 reading;      /* processes that have connections, and look for other tasks when these have been read */
+	pg_atomic_uint32 reading;      /* processes with connections, which look for tasks afterwards */
 	pg_atomic_uint32 connections;
 	pg_atomic_uint32 taken[FLEXIBLE_ARRAY_MEMBER]; /* of each task: 1: a process reads it, or has */
 } TaskScanShared;
@@ -199,8 +199,8 @@ send_task(TaskScanState *state, const GpuSortCitusTask *task, const char **why_n
 
 /*
  * There was no connection for a task, and this process has none that others could wait for.  Waits, and returns true if
- * it is to try again.  The leader does not wait for workers, which may wait for it to take their rows: they read what is
- * left.  Throws an error if nobody has had a connection for a while.
+ * it is to try again.  The leader does not wait for workers, which may wait for it to take their rows, but leaves them
+ * the task.  Throws an error if nobody has had a connection for a while.
  */
 static bool
 wait_for_connection(TaskScanState *state, const GpuSortCitusTask *task, TimestampTz *until, const char *why_not)
