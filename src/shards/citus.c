@@ -222,8 +222,8 @@ setting(const char *name)
 }
 
 /*
- * Returns the name of Citus's connections.  By it nodes know what is a part of a query at this coordinator: that may not
- * have distributed queries of its own, sees shards, and does not count as a client's.
+ * Returns the name of Citus's connections.  By it nodes know what is a part of a query at this coordinator: that may
+ * not have distributed queries of its own, sees shards, and does not count as a client's.
  */
 const char *
 gpusort_citus_application_name(void)
