@@ -246,6 +246,7 @@ gpusort_citus_node(const GpuSortCitusTask *task, Oid user, const char *applicati
 		.user = user,
 		.conninfo = setting("citus.node_conninfo"),
 		.application = application,
+		.timeout = Max(1, atoi(setting("citus.node_connection_timeout")) / 1000),
 	};
 }
 

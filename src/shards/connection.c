@@ -9,8 +9,7 @@
  * The first one that a statement opens to a server exports its snapshot; those in other processes import it.  So all
  * of them see the same rows.
  *
- * Citus has connections for a query of a shard each, as its user, and no snapshot that they share.  So have these.  One
- * more stays open for as long as the session, to ask a node for estimates.
+ * Citus has connections for a query of a shard each, as its user, and no snapshot that they share.  So have these.
  *
  * A connection belongs to a statement, and is closed when that ends, however it ends.  A query that still runs in the
  * shard then finds out by itself that nobody reads its rows.
@@ -573,7 +572,7 @@ open_node(GpuSortShardConnection *connection, const GpuSortNode *node, const cha
 	add_option(&options, "application_name", node->application);
 	add_option(&options, "client_encoding", GetDatabaseEncodingName());
 	add_option(&options, NULL, NULL);
-	if (!start_connection(connection, &options, CONNECT_TIMEOUT, why_not))
+	if (!start_connection(connection, &options, node->timeout, why_not))
 		return false;
 	check_for_reader(connection);
 	return true;
@@ -592,72 +591,6 @@ gpusort_shard_connect_to_node(const GpuSortNode *node, const char **why_not)
 		return connection;
 	close_connection(connection);
 	return NULL;
-}
-
-/* --- a node's estimates ----------------------------------------------------------------------- */
-
-/* The connection by which a session asks a node again and again: to open one takes ten times as long as an answer. */
-typedef struct KeptConnection
-{
-	MemoryContext context;              /* that all of it is in */
-	GpuSortShardConnection *connection; /* NULL: there is none */
-	const char *host;
-	int port;
-	bool asking; /* an answer has not come, or not all of it */
-} KeptConnection;
-
-static KeptConnection kept;
-
-/* Opens the connection that is kept; false: that fails. */
-static bool
-open_kept(const GpuSortNode *node)
-{
-	MemoryContext caller;
-	const char *why_not;
-
-	if (kept.context == NULL)
-		kept.context = AllocSetContextCreate(TopMemoryContext, "connection for estimates", ALLOCSET_SMALL_SIZES);
-	kept.connection = NULL;
-	MemoryContextReset(kept.context);
-	caller = MemoryContextSwitchTo(kept.context);
-	kept.host = pstrdup(node->host);
-	kept.port = node->port;
-	kept.asking = true;
-	kept.connection = allocate_connection(kept.context);
-	kept.connection->user = node->user;
-	if (!open_node(kept.connection, node, &why_not))
-		kept.connection = NULL;
-	MemoryContextSwitchTo(caller);
-	return kept.connection != NULL;
-}
-
-/* Asks by the connection that is kept; false: there is no answer. */
-static bool
-ask_kept(const char *sql, char **value)
-{
-	const char *why_not;
-	bool answered;
-
-	kept.asking = true;
-	answered = gpusort_shard_ask(kept.connection, sql, value, 1, &why_not);
-	kept.asking = false;
-	return answered;
-}
-
-/*
- * Asks a node of Citus for a value, which is set in the current memory context, by a connection that stays open for
- * the next; false: there is none.
- */
-bool
-gpusort_shard_ask_node(const GpuSortNode *node, const char *sql, char **value)
-{
-	const bool open = kept.connection != NULL && !kept.asking && kept.connection->user == node->user &&
-		kept.port == node->port && strcmp(kept.host, node->host) == 0;
-
-	if (open && ask_kept(sql, value))
-		return true;
-	/* the node has refused, or it has closed the connection meanwhile */
-	return open_kept(node) && ask_kept(sql, value);
 }
 
 /* Lets others of the statement use the connection. */

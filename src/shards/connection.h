@@ -27,6 +27,7 @@ typedef struct GpuSortNode
 	Oid user;
 	const char *conninfo;    /* options that all nodes have */
 	const char *application; /* what the connection is named */
+	int timeout;             /* seconds after which a node that has not answered is given up */
 } GpuSortNode;
 
 extern DefElem *gpusort_shard_option(const List *options, const char *name);
@@ -35,7 +36,6 @@ extern const char *gpusort_shard_snapshot(EState *estate, Oid server, Oid user, 
 extern GpuSortShardConnection *gpusort_shard_connect(EState *estate, Oid server, Oid user, const char *snapshot,
 													 const char **why_not);
 extern GpuSortShardConnection *gpusort_shard_connect_to_node(const GpuSortNode *node, const char **why_not);
-extern bool gpusort_shard_ask_node(const GpuSortNode *node, const char *sql, char **value);
 extern void gpusort_shard_release(GpuSortShardConnection *connection);
 extern void gpusort_shard_close(GpuSortShardConnection *connection);
 extern int gpusort_shard_version(const GpuSortShardConnection *connection);

@@ -274,7 +274,7 @@ tell_column(void *arg)
 pg_noreturn static void
 fail_format(void)
 {
-	ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION), errmsg("a node of Citus sent a row that is none")));
+	ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION), errmsg("a node of Citus sent a row in an unknown format")));
 }
 
 /* Takes so many bytes off the message. */

@@ -502,10 +502,6 @@ like(($reader->result)[1], qr/terminating connection due to administrator comman
 	'a connection that ends ends the statement');
 ok(wait_until(sub { connections_of('one') + connections_of('two') == 0 }), 'no connection is left in the nodes');
 is($reader->run($counted), $none, 'and the session goes on');
-# nor is the connection for estimates missed
-$node{$_}->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity }
-	. q{WHERE query LIKE 'EXPLAIN (FORMAT json)%' AND pid <> pg_backend_pid()}) for 'one', 'two';
-like($reader->run("EXPLAIN $counted"), qr/GpuSortTaskScan/, 'nodes are asked for estimates again');
 is($reader->run(q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name ILIKE 'gpusort%' }
 	. q{AND name ~* 'task|estimate'}), 0, 'no memory of it is left');
 undef $reader;

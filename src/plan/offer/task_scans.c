@@ -18,6 +18,7 @@
 #include <math.h>
 
 #include "catalog/pg_proc.h"
+#include "common/hashfn.h"
 #include "facts/output_functions.h"
 #include "miscadmin.h"
 #include "node.h"
@@ -36,6 +37,7 @@
 #include "shards/citus.h"
 #include "shards/connection.h"
 #include "shards/transaction.h"
+#include "utils/memutils.h"
 
 typedef struct TaskScanPath
 {
@@ -101,15 +103,56 @@ explained_rows(const char *text)
 	return at != NULL ? strtod(at + strlen(name), NULL) : -1;
 }
 
-/* Returns how many rows a task gives, as its node estimates them; -1: it does not say. */
+/* Asks a task's node how many rows the task gives; -1: it does not say. */
+static double
+ask_for_rows(const GpuSortCitusTask *task)
+{
+	const GpuSortNode node = gpusort_citus_node(task, GetUserId(), gpusort_citus_application_name());
+	MemoryContext context =
+		AllocSetContextCreate(CurrentMemoryContext, "gpusort: a node's estimate", ALLOCSET_SMALL_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	GpuSortShardConnection *connection;
+	const char *why_not;
+	double rows = -1;
+	char *text;
+
+	connection = gpusort_shard_connect_to_node(&node, &why_not);
+	if (connection != NULL &&
+		gpusort_shard_ask(connection, psprintf("EXPLAIN (FORMAT json) %s", task->sql), &text, 1, &why_not))
+		rows = explained_rows(text);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return rows;
+}
+
+/* So many estimates a session remembers, and each for so many statements, for a connection takes milliseconds. */
+#define REMEMBERED      64
+#define REMEMBERED_USES 100
+
+typedef struct RememberedRows
+{
+	uint64 task; /* a hash of its text */
+	double rows;
+	int uses; /* that are left */
+} RememberedRows;
+
+/* Returns how many rows a task gives, as its node estimates them, or has a while ago; -1: it does not say. */
 static double
 estimated_rows(const GpuSortCitusTask *task)
 {
-	const GpuSortNode node = gpusort_citus_node(task, GetUserId(), gpusort_citus_application_name());
-	const char *sql = psprintf("EXPLAIN (FORMAT json) %s", task->sql);
-	char *text;
+	static RememberedRows remembered[REMEMBERED];
+	const uint64 hash = hash_bytes_extended((const unsigned char *) task->sql, strlen(task->sql), GetUserId());
+	RememberedRows *last = &remembered[hash % REMEMBERED];
 
-	return gpusort_shard_ask_node(&node, sql, &text) ? explained_rows(text) : -1;
+	if (last->task != hash || last->uses <= 0)
+	{
+		last->uses = 0;
+		last->rows = ask_for_rows(task);
+		last->task = hash;
+		last->uses = REMEMBERED_USES;
+	}
+	last->uses--;
+	return last->rows;
 }
 
 /*
@@ -238,12 +281,13 @@ gpusort_task_scans_add(PlannerInfo *root, RelOptInfo *rel)
 	rows = estimated_rows(linitial(tasks)) * list_length(tasks);
 	if (rows < 0 || !is_worth_connections(rel, rows))
 		return;
-	set_rows(rel, clamp_row_est(rows));
 	root->glob->maxParallelHazard = hazard;
+	if (!is_parallel_safe(root, (Node *) rel->reltarget->exprs))
+		return;
 	root->glob->parallelModeOK = true;
-	rel->consider_parallel = is_parallel_safe(root, (Node *) rel->reltarget->exprs);
-	if (rel->consider_parallel)
-		add_task_scan(rel, tasks, citus, workers);
+	rel->consider_parallel = true;
+	set_rows(rel, clamp_row_est(rows));
+	add_task_scan(rel, tasks, citus, workers);
 }
 
 /* Returns true if a path is one of this file. */
