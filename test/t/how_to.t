@@ -21,6 +21,7 @@ my %elsewhere = (
 	'bench/costs' => 'takes eight minutes; script/test tools runs it with few rows',
 	'=# ' => 'samples.t compares what it shows',
 	' Custom Scan' => 'scale_out.t has this plan',
+	' Limit' => 'citus.t has this plan, where Citus is installed',
 );
 my %pages_elsewhere = ('bench/README.md' => 'benchmarks take hours; script/test tools runs them with few rows');
 
