@@ -26,8 +26,8 @@
  *
  * A statement that is fetched from in parts has no workers, nor has an INSERT.  Where the plan was made for that the
  * node starts some itself (gather.h), and ends them before it emits the first row: it stores all rows before that.
- * Where all ranges are the leader's it keeps what it needs of the shared memory, unless rows are long or come through
- * Gather.
+ * Where all ranges are the leader's, as where no worker has started, it keeps what it needs of the shared memory,
+ * unless rows are long or come through Gather.
  *
  * Where the service takes no part, or has lost the rows before one was emitted, the rows
  * come through Gather, from the leader alone (stage GATHER).

@@ -57,8 +57,8 @@ gpusort_gather_uncount_row(PlanState *gather)
 		InstrUpdateTupleCount(below->instrument, -1);
 }
 
-/* What workers look up for expressions, which the leader has looked up when its nodes began */
-static const int looked_up[] = {COLLOID, OPEROID, PROCOID, TYPEOID};
+/* What workers look up for expressions, and for rights, which the leader has looked up when its nodes began */
+static const int looked_up[] = {AUTHMEMROLEMEM, AUTHOID, COLLOID, OPEROID, PROCOID, TYPEOID};
 
 /* How often any of these has changed */
 static uint64 changes = 0;

@@ -16,7 +16,7 @@
 typedef struct GpuSortBeginning
 {
 	Oid user;
-	uint64 changes; /* of functions and the like, in this session */
+	uint64 changes; /* of functions, roles and the like, in this session */
 } GpuSortBeginning;
 
 extern TupleTableSlot *gpusort_gather_row(PlanState *gather);

@@ -34,7 +34,8 @@
  *
  * READ BY THE LEADER.  Where a plan runs by ranges only because forming rows as bytes takes time, and they are neither
  * formed nor a new table's, as it turns out, workers end when the rows are in order, and the leader reads all of them
- * in one go.
+ * in one go.  So it does where GpuSortExchange has asked for workers itself, and has got none: it need not store rows
+ * that nobody else computes.
  *
  * NO DEADLOCK.  The process whose range is being read waits for nobody but the service and the reader of its queue.
  *
@@ -103,10 +104,23 @@ total(void *arg, bool ordered, uint32 ranges, GpuSortFailure *failure)
 	GpuSortWindowShared *shared = &state->shared->window;
 	GpuSortClaims *claims = &state->shared->claims;
 
+	if (state->shared->leads_all)
+	{
+		gpusort_window_ranges_lead_all(&state->window, &state->nodes);
+		return true;
+	}
 	if (ordered)
 		return gpusort_window_ranges_lead(&state->window, &state->nodes, shared, claims, ranges, failure);
 	gpusort_window_ranges_join(&state->window, &state->nodes, shared);
 	return gpusort_window_ranges_follow(&state->window, &state->nodes, shared, claims, failure);
+}
+
+/* Returns true if GpuSortExchange has asked for workers to compute rows for it, and none has started. */
+static bool
+lacks_workers(const GpuSortOutputState *state)
+{
+	return state->starts_workers && state->workers != NULL && state->workers->nworkers_launched == 0 &&
+		!state->shared->formed && !state->shared->into;
 }
 
 /* Takes part in what comes before ranges; the stage says what came of it. */
@@ -122,6 +136,8 @@ participate(GpuSortOutputState *state)
 		.total = total,
 		.arg = state};
 
+	if (lacks_workers(state))
+		shared->leads_all = true;
 	if (!shared->claims.stop)
 		gpusort_participant_ingest(&own);
 	state->stage = GPUSORT_OUTPUT_ENDED;

@@ -192,12 +192,12 @@ gpusort_output_keep(GpuSortOutputState *state)
 
 	if (state->workers == NULL)
 		return true;
-	if (!state->shared->leads_all || state->nodes.set.count > 1 || state->window.window != NULL)
+	if (!state->shared->leads_all)
 		return false;
 	bytes = shared_bytes(state->shared->nprocesses);
 	own = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, bytes);
 	memcpy(own, state->shared, bytes);
-	if (!gpusort_parallel_sort_keep(state->nodes.set.sorts[0], &own->claims.stop))
+	if (!gpusort_sort_set_keep(&state->nodes.set, &own->claims.stop))
 	{
 		pfree(own);
 		return false;

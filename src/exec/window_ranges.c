@@ -206,6 +206,15 @@ gpusort_window_ranges_lead(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, Gpu
 	return true;
 }
 
+/* Lets the window read all ranges as one, in the leader, so that none goes on. */
+void
+gpusort_window_ranges_lead_all(GpuSortWindowRanges *ranges, GpuSortNodes *nodes)
+{
+	nodes->set.continued = false;
+	ranges->passes = 1;
+	gpusort_window_ranges_reset(ranges);
+}
+
 /* Makes a running window go on from what the ranges before this one come to. */
 static void
 go_on(GpuSortWindowRanges *ranges, const GpuSortWindowShared *shared, const GpuSortOrderedRows *rows, uint32 range)

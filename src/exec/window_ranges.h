@@ -53,6 +53,7 @@ extern void gpusort_window_ranges_join(GpuSortWindowRanges *ranges, GpuSortNodes
 extern bool gpusort_window_ranges_follow(GpuSortWindowRanges *ranges, GpuSortNodes *nodes,
 										 const GpuSortWindowShared *shared, GpuSortClaims *claims,
 										 GpuSortFailure *failure);
+extern void gpusort_window_ranges_lead_all(GpuSortWindowRanges *ranges, GpuSortNodes *nodes);
 extern void gpusort_window_ranges_begin(GpuSortWindowRanges *ranges, const GpuSortNodes *nodes,
 										const GpuSortWindowShared *shared);
 extern const char *gpusort_window_ranges_text(const GpuSortWindowRanges *ranges);

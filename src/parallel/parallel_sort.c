@@ -462,19 +462,22 @@ gpusort_parallel_sort_finish(GpuSortParallelSort *own, GpuSortFailure *failure)
 	return failure->reason == GPUSORT_REASON_NONE;
 }
 
-/*
- * Lets the leader, who reads all rows from here on, do so without the shared memory, which goes after this, and without
- * workers, who have ended; *stop is as in open.  Returns false, and does nothing, if long rows are there.
- */
+/* Returns true if some rows are in files that processes share, as they are long. */
 bool
+gpusort_parallel_sort_has_long_rows(const GpuSortParallelSort *own)
+{
+	return own->shared != NULL && own->shared->long_rows;
+}
+
+/* For gpusort_sort_set_keep; no long rows may be there. */
+void
 gpusort_parallel_sort_keep(GpuSortParallelSort *own, const volatile bool *stop)
 {
 	ParallelSortShared *shared = own->shared;
 
 	if (shared == NULL)
-		return true;
-	if (shared->long_rows)
-		return false;
+		return;
+	Assert(!shared->long_rows);
 	if (shared->outcome.key_bits != 0)
 		gpusort_service_sort_learn(own->sort, &shared->outcome, &shared->ms, shared->sorted.pairs);
 	add_whole(&own->sort->service.reader.whole, &shared->whole);
@@ -484,7 +487,6 @@ gpusort_parallel_sort_keep(GpuSortParallelSort *own, const volatile bool *stop)
 	*own->sorted = shared->sorted;
 	own->shared = NULL;
 	own->ingest.shared = NULL;
-	return true;
 }
 
 /* Lets go of the shared memory, which goes after this. */

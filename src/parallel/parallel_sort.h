@@ -44,7 +44,8 @@ extern void gpusort_parallel_sort_initialize(GpuSortParallelSort *own, void *sha
 											 int nworkers);
 extern void gpusort_parallel_sort_reinitialize(GpuSortParallelSort *own);
 extern void gpusort_parallel_sort_attach(GpuSortParallelSort *own, void *shared);
-extern bool gpusort_parallel_sort_keep(GpuSortParallelSort *own, const volatile bool *stop);
+extern bool gpusort_parallel_sort_has_long_rows(const GpuSortParallelSort *own);
+extern void gpusort_parallel_sort_keep(GpuSortParallelSort *own, const volatile bool *stop);
 extern void gpusort_parallel_sort_detach(GpuSortParallelSort *own);
 
 /* For sort_set.c: the functions of sort_set.h for one sort of the set */

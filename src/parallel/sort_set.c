@@ -364,11 +364,11 @@ gpusort_sort_set_ask(GpuSortSortSet *set, uint32 range, GpuSortFailure *failure)
 	return ask(set, range, 1, before, after, failure);
 }
 
-/* The same for all rows, as if they were one range: no range may depend on others. */
+/* The same for all rows, as if they were one range. */
 bool
 gpusort_sort_set_ask_all(GpuSortSortSet *set, GpuSortFailure *failure)
 {
-	Assert(!set->continues);
+	Assert(!set->continued);
 	return ask(set, 0, gpusort_parallel_sort_rows(set->sorts[0])->ranges, 0, 0, failure);
 }
 
@@ -447,6 +447,23 @@ gpusort_sort_set_release(GpuSortSortSet *set)
 		gpusort_rows_clear(sort->rows);
 		gpusort_service_sort_release(sort);
 	}
+}
+
+/*
+ * Lets the leader, who reads all rows from here on, do so without the shared memory, which goes after this, and without
+ * workers, who have ended; *stop is as in open.  Returns false, and does nothing, if long rows are there.
+ */
+bool
+gpusort_sort_set_keep(GpuSortSortSet *set, const volatile bool *stop)
+{
+	for (int i = 0; i < set->count; i++)
+	{
+		if (gpusort_parallel_sort_has_long_rows(set->sorts[i]))
+			return false;
+	}
+	for (int i = 0; i < set->count; i++)
+		gpusort_parallel_sort_keep(set->sorts[i], stop);
+	return true;
 }
 
 /* Drops the sorts, in whatever state they are. */

@@ -15,7 +15,7 @@
  *		each process	open, to read; the order is verified now (order_check.h)
  *		each process	(ask, for a range or the next one; begin_range; gpusort_sort_next for its rows)*
  *		worker			close
- *		leader			finish, when workers have ended; release
+ *		leader			keep, if it reads all rows without workers; finish, when workers have ended; release
  *		each process	end at any time; then begin or, in a worker, nothing
  *
  *	If only the leader reads (parallel_sort.h), it orders the rows and then reads its sort; the others open it to verify
@@ -86,6 +86,7 @@ extern bool gpusort_sort_set_ask(GpuSortSortSet *set, uint32 range, GpuSortFailu
 extern bool gpusort_sort_set_ask_all(GpuSortSortSet *set, GpuSortFailure *failure);
 extern bool gpusort_sort_set_begin_range(GpuSortSortSet *set, GpuSortFailure *failure);
 extern void gpusort_sort_set_note_lost(const GpuSortSortSet *set, GpuSortClaims *claims);
+extern bool gpusort_sort_set_keep(GpuSortSortSet *set, const volatile bool *stop);
 extern void gpusort_sort_set_close(GpuSortSortSet *set);
 extern void gpusort_sort_set_end(GpuSortSortSet *set);
 

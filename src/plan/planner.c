@@ -389,12 +389,14 @@ plan_workers(const GpuSortStatement *statement, Planned *planned, PLANNER_PARAME
 	planned->decisions = plan.decisions;
 }
 
-/* Returns true if a query has groups, windows or the like, which no plan gives out backward. */
+/* Returns true if a query has groups, windows or the like, which no plan gives out backward, as it does UNION ALL. */
 static bool
 computes_rows(const Query *parse)
 {
+	const SetOperationStmt *operation = (const SetOperationStmt *) parse->setOperations;
+
 	return parse->hasAggs || parse->groupClause != NIL || parse->groupingSets != NIL || parse->hasWindowFuncs ||
-		parse->distinctClause != NIL || parse->setOperations != NULL;
+		parse->distinctClause != NIL || (operation != NULL && !(operation->op == SETOP_UNION && operation->all));
 }
 
 /*

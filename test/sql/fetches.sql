@@ -302,6 +302,11 @@ SET LOCAL max_parallel_workers_per_gather = 0;
 DECLARE g CURSOR FOR SELECT DISTINCT k + 1 FROM gs.fe ORDER BY 1;
 SELECT matches(gs.plan('DECLARE d CURSOR FOR SELECT DISTINCT k + 1 FROM gs.fe ORDER BY 1'), 'Materialize.*Unique.*GpuSort', 'a Unique above is kept to go back in');
 SELECT is(gs.both('3', 'BACKWARD 2', 'ALL', 'BACKWARD ALL'), 'same', 'back in it');
+SET LOCAL gpusort.enable = off;
+DECLARE n_all CURSOR FOR (SELECT DISTINCT k + 1 FROM gs.fe ORDER BY 1) UNION ALL SELECT k FROM gs.fe_other;
+SET LOCAL gpusort.enable = on;
+DECLARE g_all CURSOR FOR (SELECT DISTINCT k + 1 FROM gs.fe ORDER BY 1) UNION ALL SELECT k FROM gs.fe_other;
+SELECT is(gs.difference(gs.fetch('n_all', movement), gs.fetch('g_all', movement)), 'same', 'nor in a UNION ALL, ' || movement) FROM unnest('{3,BACKWARD 2,ALL,BACKWARD ALL}'::text[]) movement;
 SELECT doesnt_match(gs.plan('DECLARE d NO SCROLL CURSOR FOR SELECT DISTINCT k + 1 FROM gs.fe ORDER BY 1'), 'Materialize', 'but not in a cursor that does not scroll');
 SELECT doesnt_match(gs.plan('DECLARE d CURSOR FOR SELECT DISTINCT ON (few) * FROM gs.fe ORDER BY few, k'), 'Materialize', 'nor where PostgreSQL cannot go back');
 COMMIT;
@@ -325,8 +330,36 @@ SELECT gs.both('3', 'ALL') AS fetched \gset
 RESET ROLE;
 SELECT is(:'fetched'::text, 'same', 'and below groups that are stored');
 COMMIT;
-DROP OWNED BY gs_fetcher;
-DROP ROLE gs_fetcher;
+CREATE ROLE gs_callers;
+GRANT EXECUTE ON FUNCTION gs.fe_private TO gs_callers;
+GRANT gs_callers TO gs_fetcher;
+CREATE FUNCTION gs.fetched_after(change text, query text, node text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	fetched text;
+BEGIN
+	SET LOCAL ROLE gs_fetcher;
+	PERFORM gs.declare_both('CURSOR', query, node);
+	RESET ROLE;
+	EXECUTE change;
+	SET LOCAL ROLE gs_fetcher;
+	fetched := gs.both('3', 'ALL');
+	RESET ROLE;
+	RETURN fetched;
+END $$;
+BEGIN;
+SELECT is(gs.fetched_after('REVOKE gs_callers FROM gs_fetcher', 'SELECT id FROM gs.fe ORDER BY gs.fe_private(k), id', 'GpuSortIngest'), 'same', 'a function that a role may not call any more, below a sort');
+ROLLBACK;
+BEGIN;
+SELECT is(gs.fetched_after('REVOKE gs_callers FROM gs_fetcher', 'SELECT few, count(DISTINCT gs.fe_private(k)) FROM gs.fe GROUP BY few', 'GpuSortExchange'), 'same', 'and below groups that are stored');
+ROLLBACK;
+REVOKE gs_callers FROM gs_fetcher;
+ALTER ROLE gs_fetcher SUPERUSER;
+BEGIN;
+SELECT is(gs.fetched_after('ALTER ROLE gs_fetcher NOSUPERUSER', 'SELECT id FROM gs.fe ORDER BY gs.fe_private(k), id', 'GpuSortIngest'), 'same', 'nor one that is no superuser any more');
+ROLLBACK;
+ALTER ROLE gs_fetcher NOSUPERUSER;
+DROP OWNED BY gs_fetcher, gs_callers;
+DROP ROLE gs_fetcher, gs_callers;
 BEGIN;
 SELECT gs.declare_both('CURSOR', 'SELECT id FROM gs.fe ORDER BY gs.fe_private(k), id', 'GpuSortIngest') \g /dev/null
 DROP FUNCTION gs.fe_private;

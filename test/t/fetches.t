@@ -65,7 +65,8 @@ for my $way (sort keys %ways)
 	$session->run("BEGIN; $before");
 	$session->send($statement);
 	ok(waits_at_gate, "$way: a worker waits in the middle");
-	ok(scalar $node->parallel_workers > 0, 'it is there'); # the other one may have ended
+	# it may be the leader that waits, before workers have started
+	ok(wait_until(sub { $node->parallel_workers > 0 }), 'it is there');
 	kill 'KILL', $service;
 	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
 	$holder->run('SELECT pg_advisory_unlock(1)');
@@ -82,8 +83,13 @@ for my $way (sort keys %ways)
 		$session->run("BEGIN; INSERT INTO w VALUES (0, 'own'); SAVEPOINT a; $before");
 		$session->send($statement);
 		ok(waits_at_gate, "$way: a worker waits in the middle");
-		$bystander->run($end eq 'cancelled' ? 'SELECT pg_cancel_backend(' . $session->backend . ')'
-			: q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+		if ($end eq 'cancelled') { $bystander->run('SELECT pg_cancel_backend(' . $session->backend . ')') }
+		# it may be the leader that waits, before workers have started
+		else
+		{
+			ok(wait_until(sub { $bystander->run(q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity }
+				. q{WHERE backend_type = 'parallel worker'}) > 0 }), 'a worker is there');
+		}
 		(undef, $err) = $session->result;
 		like($err, $end eq 'cancelled' ? qr/canceling statement/ : qr/terminating|connection to parallel worker/,
 			"which is $end");
@@ -314,6 +320,42 @@ for my $query (@fetched)
 		$service = $node->wait_service($service) if $loss eq 'service';
 	}
 }
+
+# Where no worker can be had the leader computes a row when it is asked for one, as PostgreSQL does, and stores none.
+my %computed = (
+	window => "SELECT 1 / (60000 - n) AS one, id, pad FROM ($numbered) s",
+	'window that rows near a row decide' => 'SELECT 1 / (60000 - n) AS one, id, pad FROM (SELECT id, pad, '
+		. 'row_number() OVER w AS n, lag(id) OVER w, lead(pad, 2) OVER w FROM t WINDOW w AS (ORDER BY k, id)) s',
+	groups => 'SELECT 1 / (30006 - k) AS one, count(DISTINCT id), max(pad) FROM t GROUP BY k',
+	join => 'SELECT 1 / (30006 - k) AS one, count(DISTINCT a.id) FROM t a JOIN t b USING (k) GROUP BY k');
+my ($taker, $poor) = map { $node->session } 1 .. 2;
+$holder->run('SELECT pg_advisory_lock(1)');
+$taker->run('SET gpusort.enable = off');
+$taker->send('SELECT count(*) FROM t WHERE gate(id, 40000) > 0');
+ok(waits_at_gate, 'a statement has a worker');
+my $by_sorts = 'SET enable_hashjoin = off; SET enable_nestloop = off; SET enable_hashagg = off';
+$poor->run("SET max_parallel_workers = 1; $by_sorts");
+for my $name (sort keys %computed)
+{
+	my $declare = "CURSOR FOR $computed{$name}";
+
+	like($node->safe_psql('postgres', "$by_sorts; EXPLAIN (COSTS off) DECLARE g $declare"), qr/GpuSortExchange/,
+		"$name: all processes would compute it");
+	$poor->run("BEGIN; SET LOCAL gpusort.enable = off; DECLARE n $declare; RESET gpusort.enable; DECLARE g $declare");
+	for my $rows (1, 2000, 20000)
+	{
+		my $right = $poor->run("FETCH $rows FROM n");
+		my $given = $poor->run("FETCH $rows FROM g");
+
+		ok($given eq $right && $right ne '', "$name: $rows rows without workers");
+	}
+	$poor->send('FETCH ALL FROM g');
+	like(($poor->result)[1], qr/division by zero/, 'the last one is an error');
+	$poor->run('ROLLBACK');
+}
+$holder->run('SELECT pg_advisory_unlock(1)');
+(undef) = $taker->result;
+$_->close for $taker, $poor;
 
 # who fetches need not have the rights of who has opened the cursor, which workers would want
 $node->safe_psql('postgres', q{
