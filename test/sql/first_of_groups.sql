@@ -227,15 +227,18 @@ SELECT is(gs.difference(fog.native_fetched(query), fog.forced_fetched(query)), '
 CREATE TABLE fog.few AS SELECT i % 50 AS g, 'value ' || i % 7 AS v, (i / 100) AS near, i AS id FROM generate_series(1, 20000) i;
 ALTER TABLE fog.few SET (parallel_workers = 2);
 ANALYZE fog.few;
-CREATE FUNCTION fog.dropped(query text) RETURNS bool LANGUAGE sql AS
-$$ SELECT coalesce((gs.node(query)->>'Rows Removed Before Sort')::int, 0) > 0 $$;
-SELECT ok(fog.dropped('SELECT DISTINCT g FROM fog.few'), 'repeats of few values are dropped');
-SELECT ok(fog.dropped('SELECT count(DISTINCT g) FROM fog.few'), 'repeats are dropped below count(DISTINCT)');
-SELECT ok(fog.dropped('SELECT near, g FROM fog.few GROUP BY near, g'), 'repeats near each other are dropped');
-SELECT ok(fog.dropped('SELECT DISTINCT v COLLATE "C", g FROM fog.few'), 'strings that the key holds whole are repeats, too');
-SELECT ok(NOT fog.dropped('SELECT DISTINCT ON (g) g, id FROM fog.few ORDER BY g, id'), 'rows that differ in a later column are no repeats');
-SELECT ok(NOT fog.dropped('SELECT g, count(*) FROM fog.few GROUP BY g'), 'an aggregate sees all rows');
-SELECT ok(NOT fog.dropped('SELECT * FROM (SELECT g, rank() OVER (PARTITION BY g) AS r FROM fog.few) q WHERE r = 1'), 'peers are no repeats');
+-- 'some' or 'none'; where the service did not sort, what EXPLAIN says
+CREATE FUNCTION fog.dropped(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT CASE WHEN node->>'Sort Method' LIKE '%radix' THEN CASE WHEN node ? 'Rows Removed Before Sort' THEN 'some' ELSE 'none' END ELSE node::text END
+	FROM (SELECT gs.node(query)::jsonb AS node) n
+$$;
+SELECT is(fog.dropped('SELECT DISTINCT g FROM fog.few'), 'some', 'repeats of few values are dropped');
+SELECT is(fog.dropped('SELECT count(DISTINCT g) FROM fog.few'), 'some', 'repeats are dropped below count(DISTINCT)');
+SELECT is(fog.dropped('SELECT near, g FROM fog.few GROUP BY near, g'), 'some', 'repeats near each other are dropped');
+SELECT is(fog.dropped('SELECT DISTINCT v COLLATE "C", g FROM fog.few'), 'some', 'strings that the key holds whole are repeats, too');
+SELECT is(fog.dropped('SELECT DISTINCT ON (g) g, id FROM fog.few ORDER BY g, id'), 'none', 'rows that differ in a later column are no repeats');
+SELECT is(fog.dropped('SELECT g, count(*) FROM fog.few GROUP BY g'), 'none', 'an aggregate sees all rows');
+SELECT is(fog.dropped('SELECT * FROM (SELECT g, rank() OVER (PARTITION BY g) AS r FROM fog.few) q WHERE r = 1'), 'none', 'peers are no repeats');
 SELECT is(fog.compare(query), 'same', query) FROM (VALUES
 	('SELECT DISTINCT g FROM fog.few'), ('SELECT DISTINCT near, g FROM fog.few'), ('SELECT DISTINCT v COLLATE "C", g FROM fog.few'), ('SELECT DISTINCT v, near FROM fog.few'),
 	('SELECT v, count(DISTINCT g) FROM fog.few GROUP BY v'), ('SELECT DISTINCT near, g, v COLLATE "C", id FROM fog.few'),
