@@ -58,9 +58,10 @@ struct GpuSortShardConnection
 	bool own_snapshot;   /* which it has exported, or was to */
 	const char *why_not; /* it could not be opened, for this reason */
 	char snapshot[GPUSORT_SNAPSHOT_NAME_BYTES];
-	PGconn *conn;    /* NULL: closed */
-	char *row;       /* the last that came, of libpq's memory */
-	const char *sql; /* what runs, for messages */
+	PGconn *conn;     /* NULL: closed */
+	char *row;        /* the last that came, of libpq's memory */
+	const char *node; /* of Citus: its host and port, for messages; else NULL */
+	const char *sql;  /* what runs, likewise */
 	MemoryContextCallback at_end;
 };
 
@@ -564,6 +565,7 @@ open_node(GpuSortShardConnection *connection, const GpuSortNode *node, const cha
 		*why_not = "libpq is not loaded";
 		return false;
 	}
+	connection->node = psprintf("%s:%d", node->host, node->port);
 	add_conninfo(&options, node->conninfo);
 	add_option(&options, "host", node->host);
 	add_option(&options, "port", psprintf("%d", node->port));
@@ -646,7 +648,9 @@ fail(GpuSortShardConnection *connection, PGresult *result)
 						 : ERRCODE_CONNECTION_FAILURE),
 			 errmsg_internal("%s", message[0] != '\0' ? message : "the connection to a shard is lost"),
 			 detail != NULL ? errdetail_internal("%s", detail) : 0, hint != NULL ? errhint("%s", hint) : 0,
-			 context != NULL ? errcontext("%s", context) : 0, errcontext("remote SQL command: %s", connection->sql)));
+			 context != NULL ? errcontext("%s", context) : 0,
+			 connection->node != NULL ? errcontext("while executing command on %s", connection->node) : 0,
+			 errcontext("remote SQL command: %s", connection->sql)));
 }
 
 /* Sends a COPY TO STDOUT, and does not wait for its rows.  The caller keeps the text until they have come. */

@@ -567,7 +567,10 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 
 	ExplainPropertyInteger("Tasks", NULL, state->ntasks, es);
 	if (es->verbose)
+	{
 		ExplainPropertyText("First Task", state->tasks[0]->sql, es);
+		ExplainPropertyText("Node of First Task", psprintf("%s:%d", state->tasks[0]->host, state->tasks[0]->port), es);
+	}
 	if (!es->analyze)
 		return;
 	if (state->why_not != NULL)
