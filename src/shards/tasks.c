@@ -43,7 +43,7 @@
 
 typedef struct TaskScanShared
 {
-	uint32 at_once;                /* tasks that a process asks for */
+	pg_atomic_uint32 at_once;      /* tasks that a process asks for */
 	Oid user;                      /* as whom the statement reads */
 	char application[NAMEDATALEN]; /* what connections are named */
 	pg_atomic_uint32 over;         /* 1: nobody wants rows any more */
@@ -67,7 +67,8 @@ typedef struct TaskScanState
 	Plan *citus;         /* the plan of Citus's own node; NULL: in a worker */
 	const char *why_not; /* the statement may not use connections of its own; NULL: it may */
 	Oid user;
-	TaskScanShared *shared; /* NULL: no processes share the scan */
+	TaskScanShared *shared;         /* NULL: no processes share the scan */
+	const ParallelContext *workers; /* NULL: this is one, or there are none */
 
 	/* Of this process */
 	MemoryContext context; /* of connections and their texts */
@@ -117,15 +118,25 @@ shared_size(const TaskScanState *state)
 	return offsetof(TaskScanShared, taken) + state->ntasks * sizeof(pg_atomic_uint32);
 }
 
-/* Begins the scan for so many processes, which open no more connections to a node on average than are allowed. */
+/* So many processes open no more connections to a node on average than are allowed. */
 static void
-init_shared(const TaskScanState *state, TaskScanShared *shared, int processes)
+divide_connections(const TaskScanState *state, int processes)
 {
 	const int share = (state->ntasks + processes - 1) / processes;
 	const int connections = gpusort_shard_connections * count_nodes(state) / processes;
 
+	pg_atomic_write_u32(&state->shared->at_once, Max(1, Min(share, connections)));
+}
+
+/* Begins the scan for so many processes. */
+static void
+init_shared(const TaskScanState *state, int processes)
+{
+	TaskScanShared *shared = state->shared;
+
 	memset(shared, 0, shared_size(state));
-	shared->at_once = Max(1, Min(share, connections));
+	pg_atomic_init_u32(&shared->at_once, 0);
+	divide_connections(state, processes);
 	shared->user = state->user;
 	strlcpy(shared->application, gpusort_citus_application_name(), NAMEDATALEN);
 	pg_atomic_init_u32(&shared->over, 0);
@@ -147,7 +158,8 @@ begin_shared(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 	TaskScanState *state = (TaskScanState *) css;
 
 	state->shared = coordinate;
-	init_shared(state, state->shared, pcxt->nworkers + 1);
+	state->workers = pcxt;
+	init_shared(state, 1 + pcxt->nworkers);
 }
 
 /* --- tasks ------------------------------------------------------------------------------------ */
@@ -234,13 +246,18 @@ static bool
 ask_for_tasks(TaskScanState *state)
 {
 	TimestampTz until = 0;
+	int at_once;
 	int task;
 
 	if (state->nstreams > 0)
 		pg_atomic_fetch_sub_u32(&state->shared->reading, 1);
 	close_streams(state);
-	state->streams = MemoryContextAllocZero(state->context, state->shared->at_once * sizeof(TaskStream));
-	while (state->nstreams < (int) state->shared->at_once && (task = take_task(state)) >= 0)
+	/* where not all workers have started each process may have more connections */
+	if (state->workers != NULL)
+		divide_connections(state, 1 + state->workers->nworkers_launched);
+	at_once = pg_atomic_read_u32(&state->shared->at_once);
+	state->streams = MemoryContextAllocZero(state->context, at_once * sizeof(TaskStream));
+	while (state->nstreams < at_once && (task = take_task(state)) >= 0)
 	{
 		const char *why_not = NULL;
 
@@ -533,7 +550,10 @@ rescan(CustomScanState *css)
 static void
 begin_again(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 {
-	((TaskScanState *) css)->shared = coordinate;
+	TaskScanState *state = (TaskScanState *) css;
+
+	state->shared = coordinate;
+	state->workers = pcxt;
 }
 
 /* Nobody wants rows any more.  What processes share goes with the workers; figures may be asked for later. */
@@ -547,6 +567,7 @@ shut_down(CustomScanState *css)
 	state->connections = pg_atomic_read_u32(&state->shared->connections);
 	pg_atomic_write_u32(&state->shared->over, 1);
 	state->shared = NULL;
+	state->workers = NULL;
 	state->ended = true;
 }
 

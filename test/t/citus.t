@@ -467,6 +467,7 @@ for my $type ([ 'm', 1 ], [ 'ms', 0 ], [ 'p', 0 ], [ 'o', 0 ], [ 'i, j, r, ts, i
 $main->safe_psql('postgres', q{SET citus.shard_replication_factor = 2; CREATE TABLE twice (g int, k int8);
 	SELECT create_distributed_table('twice', 'g', colocate_with => 'none'); INSERT INTO twice SELECT g, k FROM t});
 unlike(plan_of('SELECT * FROM twice ORDER BY k'), qr/GpuSortTaskScan/, 'shards in two nodes');
+$main->safe_psql('postgres', 'DROP TABLE twice');
 # A task may not have distributed queries of its own, whoever reads it.
 $main->safe_psql('postgres', q{CREATE FUNCTION asks(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE AS
 	'BEGIN RETURN (SELECT count(*) FROM u WHERE u.g = $1); END'});
@@ -481,7 +482,7 @@ sub connections_of
 {
 	my ($name) = @_;
 	return $node{$name}->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity }
-		. q{WHERE query LIKE 'COPY (SELECT%FORMAT binary)'});
+		. q{WHERE query LIKE 'COPY (SELECT%FORMAT binary)' AND backend_type = 'client backend'});
 }
 $main->safe_psql('postgres', q{CREATE FUNCTION slowly(int) RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE AS
 	'BEGIN PERFORM pg_sleep(0.01); RETURN true; END'});
@@ -494,6 +495,14 @@ is(join("\n", @wrong), '', 'each ends soon');
 is($reader->run($counted), $none, 'and the session goes on');
 like(($main->psql('postgres', "SET statement_timeout = 200; $slow"))[2], qr/statement timeout/, 'a timeout');
 ok(wait_until(sub { connections_of('one') + connections_of('two') == 0 }), 'no connection is left in the nodes');
+like($reader->run("PREPARE slow AS $slow; EXPLAIN EXECUTE slow; SET max_parallel_workers = 0"), qr/GpuSortTaskScan/,
+	'a plan that has workers');
+$reader->send('EXECUTE slow');
+ok(wait_until(sub { connections_of('one') + connections_of('two') == 8 }),
+	'without workers the leader has all connections');
+$main->safe_psql('postgres', "SELECT pg_cancel_backend(@{[ $reader->backend ]})");
+like(($reader->result)[1], qr/canceling statement/, 'and ends as well');
+$reader->run('RESET max_parallel_workers');
 $reader->send($slow);
 ok(wait_until(sub { connections_of('two') > 0 }), 'nodes are read again');
 $node{two}->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity }

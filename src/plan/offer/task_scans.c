@@ -149,7 +149,7 @@ estimated_rows(const GpuSortCitusTask *task)
 		last->uses = 0;
 		last->rows = ask_for_rows(task);
 		last->task = hash;
-		last->uses = REMEMBERED_USES;
+		last->uses = last->rows < 0 ? 1 : REMEMBERED_USES;
 	}
 	last->uses--;
 	return last->rows;
