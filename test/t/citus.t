@@ -506,7 +506,7 @@ $reader->run('RESET max_parallel_workers');
 $reader->send($slow);
 ok(wait_until(sub { connections_of('two') > 0 }), 'nodes are read again');
 $node{two}->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity }
-	. q{WHERE query LIKE 'COPY (SELECT%FORMAT binary)'});
+	. q{WHERE query LIKE 'COPY (SELECT%FORMAT binary)' AND backend_type = 'client backend'});
 my $why = qr/terminating connection due to administrator command|connection .* lost|server closed/;
 like(($reader->result)[1], qr/$why.*while executing command on \S+:@{[ $node{two}->port ]}\n/s,
 	'a connection that ends ends the statement');
