@@ -253,7 +253,7 @@ ask_for_tasks(TaskScanState *state)
 		pg_atomic_fetch_sub_u32(&state->shared->reading, 1);
 	close_streams(state);
 	/* where not all workers have started each process may have more connections */
-	if (state->workers != NULL)
+	if (state->workers != NULL && !state->read)
 		divide_connections(state, 1 + state->workers->nworkers_launched);
 	at_once = pg_atomic_read_u32(&state->shared->at_once);
 	state->streams = MemoryContextAllocZero(state->context, at_once * sizeof(TaskStream));
